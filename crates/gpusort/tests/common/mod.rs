@@ -185,33 +185,51 @@ impl Distribution {
     ];
 
     /// Returns `n` keys, the same for the same seed.
+    #[inline(never)]
     pub fn keys<K: TestKey>(self, n: usize, seed: u64) -> Vec<K> {
+        let of_unit = |unit| K::from_unit(unit).raw();
+        let rank = |raw| K::from_raw(raw).rank();
+        let patterns = self.patterns(n, seed, of_unit, rank);
+        patterns.into_iter().map(K::from_raw).collect()
+    }
+
+    /// Returns the bit patterns of keys. It is one function for all types, which is built once.
+    fn patterns(
+        self,
+        n: usize,
+        seed: u64,
+        of_unit: fn(f64) -> u64,
+        rank: fn(u64) -> u64,
+    ) -> Vec<u64> {
         let rng = &mut SmallRng::seed_from_u64(seed);
-        let mut uniform: Vec<K> = (0..n)
-            .map(|_| K::from_unit(rng.random_range(-1.0..=1.0)))
-            .collect();
-        let ramp = |i: usize, of: usize| {
-            K::from_unit(2.0 * (i % of.max(1)) as f64 / of.max(1) as f64 - 1.0)
+        let sorted = |mut patterns: Vec<u64>| {
+            patterns.sort_by_cached_key(|&pattern| rank(pattern));
+            patterns
         };
+        let mut uniform: Vec<u64> = (0..n)
+            .map(|_| of_unit(rng.random_range(-1.0..=1.0)))
+            .collect();
+        let ramp =
+            |i: usize, of: usize| of_unit(2.0 * (i % of.max(1)) as f64 / of.max(1) as f64 - 1.0);
         let blocks = (n as f64).sqrt().sqrt().ceil().max(1.0) as usize;
         let block = n.div_ceil(blocks).max(1);
         match self {
-            Self::UniformBits => (0..n).map(|_| K::from_raw(rng.random())).collect(),
+            Self::UniformBits => (0..n).map(|_| rng.random()).collect(),
             Self::Uniform => uniform,
             Self::Gaussian => {
                 let unit = |rng: &mut SmallRng| rng.random_range(-1.0..=1.0);
                 (0..n)
-                    .map(|_| K::from_unit((0..4).map(|_| unit(rng)).sum::<f64>() / 4.0))
+                    .map(|_| of_unit((0..4).map(|_| unit(rng)).sum::<f64>() / 4.0))
                     .collect()
             }
             Self::Sorted => sorted(uniform),
             Self::Reverse => sorted(uniform).into_iter().rev().collect(),
-            Self::Constant => vec![K::from_unit(0.3); n],
+            Self::Constant => vec![of_unit(0.3); n],
             Self::Bucket => {
                 let part = block.div_ceil(blocks).max(1);
                 let low = |i: usize| 2.0 * (i % block / part) as f64 / blocks as f64 - 1.0;
                 (0..n)
-                    .map(|i| K::from_unit(low(i) + 2.0 * rng.random::<f64>() / blocks as f64))
+                    .map(|i| of_unit(low(i) + 2.0 * rng.random::<f64>() / blocks as f64))
                     .collect()
             }
             Self::Staggered => {
@@ -224,31 +242,25 @@ impl Distribution {
                 };
                 let low = |i: usize| 2.0 * place(i / block) as f64 / blocks as f64 - 1.0;
                 (0..n)
-                    .map(|i| K::from_unit(low(i) + 2.0 * rng.random::<f64>() / blocks as f64))
+                    .map(|i| of_unit(low(i) + 2.0 * rng.random::<f64>() / blocks as f64))
                     .collect()
             }
             Self::Zipf => {
                 let value = |rng: &mut SmallRng| {
                     (n.max(2) as f64).powf(rng.random()).floor() / n.max(2) as f64
                 };
-                (0..n).map(|_| K::from_unit(value(rng))).collect()
+                (0..n).map(|_| of_unit(value(rng))).collect()
             }
             Self::Few(values) => (0..n)
-                .map(|_| {
-                    K::from_unit(2.0 * rng.random_range(0..values) as f64 / values as f64 - 1.0)
-                })
+                .map(|_| of_unit(2.0 * rng.random_range(0..values) as f64 / values as f64 - 1.0))
                 .collect(),
             Self::And(extra) => (0..n)
-                .map(|_| {
-                    K::from_raw((0..=extra).fold(u64::MAX, |bits, _| bits & rng.random::<u64>()))
-                })
+                .map(|_| (0..=extra).fold(u64::MAX, |bits, _| bits & rng.random::<u64>()))
                 .collect(),
             Self::Bits(begin, end) => {
                 let mask = (1_u64 << end) - (1 << begin);
                 (0..n)
-                    .map(|_| {
-                        K::from_raw(0x2aaa_5555_2aaa_5555 & !mask | rng.random::<u64>() & mask)
-                    })
+                    .map(|_| 0x2aaa_5555_2aaa_5555 & !mask | rng.random::<u64>() & mask)
                     .collect()
             }
             Self::LocalSwaps => {
@@ -281,22 +293,17 @@ impl Distribution {
                 let patterns = [0, u64::MAX, 1, u64::MAX >> 1, !(u64::MAX >> 1)];
                 (0..n)
                     .map(|i| {
-                        K::from_raw(if i % 3 == 0 {
+                        if i % 3 == 0 {
                             rng.random()
                         } else {
                             patterns[i % patterns.len()]
-                        })
+                        }
                     })
                     .collect()
             }
-            Self::AllMax => vec![K::from_raw(u64::MAX); n],
+            Self::AllMax => vec![u64::MAX; n],
         }
     }
-}
-
-fn sorted<K: TestKey>(mut keys: Vec<K>) -> Vec<K> {
-    keys.sort_by_key(|key| key.rank());
-    keys
 }
 
 /// Returns the number by which `options` compare a key, smallest first.
@@ -309,14 +316,26 @@ pub fn compared<K: TestKey>(key: K, options: &SortOptions) -> u64 {
     }
 }
 
+/// Returns the numbers by which `options` compare keys.
+#[inline(never)]
+pub fn all_compared<K: TestKey>(keys: &[K], options: &SortOptions) -> Vec<u64> {
+    keys.iter().map(|&key| compared(key, options)).collect()
+}
+
 /// Returns the stable argsort, by `std`.
 pub fn expected_index<K: TestKey>(keys: &[K], options: &SortOptions) -> Vec<u32> {
-    let mut index: Vec<u32> = (0..keys.len() as u32).collect();
-    index.sort_by_cached_key(|&i| compared(keys[i as usize], options));
+    index_of(&all_compared(keys, options))
+}
+
+/// Returns the stable argsort of numbers.
+pub fn index_of(numbers: &[u64]) -> Vec<u32> {
+    let mut index: Vec<u32> = (0..numbers.len() as u32).collect();
+    index.sort_by_cached_key(|&i| numbers[i as usize]);
     index
 }
 
 /// Returns `all` in the order of an index.
+#[inline(never)]
 pub fn by_index<T: Copy>(all: &[T], index: &[u32]) -> Vec<T> {
     index.iter().map(|&i| all[i as usize]).collect()
 }

@@ -123,13 +123,21 @@ impl Exact {
     }
 }
 
+/// Returns the stable argsort of `n` keys by a comparison of two places. It is built once for all
+/// keys.
+fn index_by(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<u32> {
+    let mut index: Vec<u32> = (0..n as u32).collect();
+    index.sort_by(|&a, &b| compare(a as usize, b as usize));
+    index
+}
+
 /// Sorts by words, and compares index and keys with a stable sort.
+#[inline(never)]
 fn check_words<K: Words + Ord + Debug>(gpu: &Gpu, keys: &[K], order: Order) -> Outcome {
     let stream = gpu.stream()?;
     let sorter = MergeSorter::new(stream.device());
-    let mut expected: Vec<u32> = (0..keys.len() as u32).collect();
-    expected.sort_by(|&a, &b| {
-        let ascending = keys[a as usize].cmp(&keys[b as usize]);
+    let expected = index_by(keys.len(), &|a, b| {
+        let ascending = keys[a].cmp(&keys[b]);
         if order == Order::Descending {
             ascending.reverse()
         } else {
@@ -165,6 +173,7 @@ fn check_words<K: Words + Ord + Debug>(gpu: &Gpu, keys: &[K], order: Order) -> O
 }
 
 /// Returns keys whose words have `values` values each.
+#[inline(never)]
 fn words_of<const W: usize, T: Pod + From<u8>>(n: usize, values: u32, seed: u64) -> Vec<[T; W]>
 where
     rand::distr::StandardUniform: rand::distr::Distribution<T>,
@@ -296,8 +305,7 @@ fn check_records<R: Pod + PartialEq + Debug + Sync>(
     compare: impl Fn(&R, &R) -> Ordering,
 ) -> Outcome {
     let stream = gpu.stream()?;
-    let mut expected: Vec<u32> = (0..records.len() as u32).collect();
-    expected.sort_by(|&a, &b| compare(&records[a as usize], &records[b as usize]));
+    let expected = index_by(records.len(), &|a, b| compare(&records[a], &records[b]));
     let input = Guarded::new(&stream, records)?;
     let mut output = Guarded::<R>::poisoned(&stream, records.len())?;
     let mut index = Guarded::<u32>::poisoned(&stream, records.len())?;

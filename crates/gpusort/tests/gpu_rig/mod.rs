@@ -1,6 +1,6 @@
 //! The rig of the GPU tests: a device, guarded buffers, and a check that runs every form of a sort.
 
-use crate::common::{TestKey, by_index, compared, expected_index};
+use crate::common::{TestKey, all_compared, by_index, index_of};
 use bytemuck::Pod;
 use gpu::{Buffer, Device, Slice, SliceMut, Stream};
 use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
@@ -83,6 +83,7 @@ const AFTER: usize = 67;
 const POISON: u8 = 0xa5;
 
 impl<T: Pod + Debug + PartialEq> Guarded<T> {
+    #[inline(never)]
     pub fn new(stream: &Stream, all: &[T]) -> Result<Self, Failed> {
         let mut guarded = Self::poisoned(stream, all.len())?;
         stream.upload(guarded.slice_mut(), all)?;
@@ -90,6 +91,7 @@ impl<T: Pod + Debug + PartialEq> Guarded<T> {
     }
 
     /// Allocates `n` poisoned elements.
+    #[inline(never)]
     pub fn poisoned(stream: &Stream, n: usize) -> Result<Self, Failed> {
         let mut buffer = stream.alloc::<T>(n + BEFORE + AFTER)?;
         stream.fill_bytes(buffer.slice_mut(), POISON)?;
@@ -107,6 +109,7 @@ impl<T: Pod + Debug + PartialEq> Guarded<T> {
     }
 
     /// Checks the guards and returns the elements.
+    #[inline(never)]
     pub fn read(&self, stream: &Stream, what: &str) -> Result<Vec<T>, Failed> {
         let mut all = stream.to_vec(self.buffer.slice())?;
         let guards = all[..BEFORE].iter().chain(&all[BEFORE + self.n..]);
@@ -165,40 +168,61 @@ impl Scratch {
 }
 
 /// Fails unless all bits are equal, and reports the first difference.
-pub fn same<T: Pod + Debug + Sync>(what: &str, got: &[T], expected: &[T]) -> Outcome {
+#[inline(never)]
+pub fn same<T: Pod + Debug>(what: &str, got: &[T], expected: &[T]) -> Outcome {
     if got.len() != expected.len() {
         return Err(format!("{what}: {} elements, not {}", got.len(), expected.len()).into());
     }
-    let differ = |i: &usize| bytemuck::bytes_of(&got[*i]) != bytemuck::bytes_of(&expected[*i]);
-    let Some(i) = (0..got.len()).into_par_iter().find_first(differ) else {
+    let (got_bytes, expected_bytes) = (bytemuck::cast_slice(got), bytemuck::cast_slice(expected));
+    let Some((i, wrong)) = difference(got_bytes, expected_bytes, size_of::<T>()) else {
         return Ok(());
     };
-    let wrong = (0..got.len()).into_par_iter().filter(differ).count();
-    let hex = |x: &T| {
-        let bytes: Vec<u8> = bytemuck::bytes_of(x).iter().rev().copied().collect();
-        bytes
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
-    let (g, e) = (&got[i], &expected[i]);
+    let shown = |x: &T| format!("{x:?} (0x{})", hex(bytemuck::bytes_of(x)));
     Err(format!(
-        "{what}: element {i} of {} is {g:?} (0x{}), expected {e:?} (0x{}); {wrong} differ",
+        "{what}: element {i} of {} is {}, expected {}; {wrong} differ",
         got.len(),
-        hex(g),
-        hex(e)
+        shown(&got[i]),
+        shown(&expected[i])
     )
     .into())
 }
 
+/// Returns the first element of `size` bytes that differs, and how many differ. It compares bytes,
+/// so that it is built once for all types.
+fn difference(got: &[u8], expected: &[u8], size: usize) -> Option<(usize, usize)> {
+    if got == expected {
+        return None;
+    }
+    let elements = got.chunks(size).zip(expected.chunks(size));
+    let mut differ = elements
+        .enumerate()
+        .filter(|(_, (got, expected))| got != expected);
+    let first = differ.next()?.0;
+    Some((first, 1 + differ.count()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .rev()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
 /// Returns the stable argsort: by `std` for few keys, else by an equivalent parallel sort of (key,
 /// index).
+#[inline(never)]
 pub fn reference<K: TestKey>(keys: &[K], options: &SortOptions) -> Vec<u32> {
+    let numbers = all_compared(keys, options);
     if keys.len() <= 1 << 17 {
-        return expected_index(keys, options);
+        return index_of(&numbers);
     }
-    let place = |(i, &key): (usize, &K)| (compared(key, options), i as u32);
-    let mut pairs: Vec<(u64, u32)> = keys.par_iter().enumerate().map(place).collect();
+    parallel_index_of(&numbers)
+}
+
+fn parallel_index_of(numbers: &[u64]) -> Vec<u32> {
+    let numbers = numbers.par_iter().enumerate();
+    let mut pairs: Vec<(u64, u32)> = numbers.map(|(i, &number)| (number, i as u32)).collect();
     pairs.par_sort_unstable();
     pairs.into_par_iter().map(|pair| pair.1).collect()
 }
@@ -262,6 +286,7 @@ impl<'a> Rig<'a> {
     }
 
     /// Compares some forms of a sort of these keys with the reference.
+    #[inline(never)]
     pub fn check<K: TestKey>(&self, keys: &[K], options: &SortOptions, forms: &[Form]) -> Outcome {
         let index = reference(keys, options);
         let sorted = by_index(keys, &index);
@@ -379,6 +404,7 @@ impl<'a> Rig<'a> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "input, what to do, and answers")]
+    #[inline(never)]
     fn pairs<K: TestKey, V: gpusort::cuda::Value + Debug + PartialEq>(
         &self,
         in_place: bool,
@@ -427,6 +453,7 @@ impl<'a> Rig<'a> {
         scratch.check(stream)
     }
 
+    #[inline(never)]
     fn records<K: TestKey, R: Pod + Debug + PartialEq + Sync>(
         &self,
         keys: &[K],

@@ -98,22 +98,27 @@ impl Suite {
         name: impl Into<String>,
         test: impl Fn(&Gpu) -> Outcome + Send + 'static,
     ) {
+        self.add_boxed(name.into(), Box::new(test));
+    }
+
+    /// The same, built once for all tests.
+    fn add_boxed(&mut self, name: String, test: Box<dyn Fn(&Gpu) -> Outcome + Send>) {
         match &self.gpu {
             Ok(gpu) => {
-                let name = format!("{}/{}", self.family, name.into());
+                let name = format!("{}/{name}", self.family);
                 let gpu = gpu.clone();
                 self.trials.push(Trial::test(name, move || test(&gpu)));
             }
             Err(reason) => {
                 let reason = format!("no CUDA device: {reason}");
-                self.ignore(name, reason);
+                self.ignore(&name, reason);
             }
         }
     }
 
     /// Adds a trial that cannot run here, with the reason.
-    pub fn ignore(&mut self, name: impl Into<String>, reason: String) {
-        let name = format!("{}/{}", self.family, name.into());
+    pub fn ignore(&mut self, name: &str, reason: String) {
+        let name = format!("{}/{name}", self.family);
         let trial = Trial::test(name, || Ok(())).with_kind(reason);
         self.trials.push(trial.with_ignored_flag(true));
     }
