@@ -52,7 +52,7 @@ def pack():
     packages = {p["name"]: p for p in cargo("metadata", "--no-deps", "--format-version", "1")[0]["packages"] if p["name"] in PACKAGES}
     targets = [(name, t["name"], t["kind"][0]) for name in PACKAGES for t in packages[name]["targets"]]
     tests = {f"{package}.{name}": (package, name) for package, name, kind in targets if kind == "test" and name.startswith("cuda_")}
-    benches = {name: (package, name) for package, name, kind in targets if kind == "example" and name in BENCHES}
+    benches = {name: (package, name) for package, name, kind in targets if kind == "bench" and name in BENCHES}
     unlike = set(tests) ^ {binary_of(name) for name in BINARIES} | set(benches) ^ (set(BENCHES) - {"cub"})
     if unlike:
         sys.exit(f"gpu-suite: cargo and scripts/gpu_suite/parts.py do not both have {', '.join(sorted(unlike))}")
@@ -61,7 +61,7 @@ def pack():
     # Without the viewer: no part of the suite uses it, and its release build takes ten minutes.
     choice = [word for name in PACKAGES for word in ("--package", name)] + ["--no-default-features", "--features", FEATURES]
     built = executables("test", "--no-run", *choice, *(word for _, name in tests.values() for word in ("--test", name)))
-    built |= executables("build", "--release", *choice, "--bin", "radsweep", *(word for name in benches for word in ("--example", name)))
+    built |= executables("build", "--release", *choice, "--bin", "radsweep", *(word for name in benches for word in ("--bench", name)))
     for package, name in on_vulkan.values():
         built |= executables("test", "--no-run", "--package", package, "--features", "wgpu", "--test", name)
     if all_hashes() != hashes:

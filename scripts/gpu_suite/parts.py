@@ -84,12 +84,12 @@ VULKAN_BINARIES = {
     "gpusort.wgpu_sort": [*ON_WGPU, "crates/gpusort/tests/common", "crates/gpusort/tests/wgpu_sort.rs"],
     "radsweep-sap.wgpu_sap": [*ON_WGPU, "crates/sap/src", "crates/sap/tests/common", "crates/sap/tests/wgpu", "crates/sap/tests/wgpu_sap.rs"],
 }
-# The benches: examples that print one JSON object per line, and CUB's. Lines with the `what` and
+# The benches: those that print one JSON object per line, and CUB's. Lines with the `what` and
 # `n` of a CUB line are compared with it.
 BENCHES = {
-    "bench_onesweep": (ONESWEEP, [*SORTS, "crates/gpusort/examples/bench_onesweep.rs"]),
-    "bench_nearly_sorted": (ONESWEEP, [*SORTS, "crates/gpusort/examples/bench_nearly_sorted.rs"]),
-    "bench_sweep": (["*"], [*PAIRS, "crates/sap/examples/bench_sweep.rs"]),
+    "bench_onesweep": (ONESWEEP, [*SORTS, "crates/gpusort/benches/bench_onesweep.rs"]),
+    "bench_nearly_sorted": (ONESWEEP, [*SORTS, "crates/gpusort/benches/bench_nearly_sorted.rs"]),
+    "bench_sweep": (["*"], [*PAIRS, "crates/sap/benches/bench_sweep.rs"]),
     "cub": ([], ["benches/cub/cub_sort.cu"]),
 }
 SCENE_PROGRAM = "radsweep"

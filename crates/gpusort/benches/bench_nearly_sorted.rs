@@ -18,6 +18,7 @@ const RUNS: usize = 15;
 fn main() -> Outcome<()> {
     let sizes: Vec<usize> = std::env::args()
         .skip(1)
+        .filter(|word| word != "--bench")
         .map(|size| size.parse())
         .collect::<Result<_, _>>()?;
     let sizes = if sizes.is_empty() {

@@ -106,7 +106,7 @@ fn arguments() -> Outcome<(Vec<usize>, usize, Algorithm)> {
     let (mut sizes, mut runs): (Vec<usize>, _) =
         ((10..=28).step_by(2).map(|power| 1 << power).collect(), 21);
     let mut algorithm = Algorithm::Onesweep;
-    let mut words = std::env::args().skip(1);
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
     while let Some(word) = words.next() {
         let value = words
             .next()

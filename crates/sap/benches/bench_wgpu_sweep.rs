@@ -1,7 +1,7 @@
 //! Measures the broad phase on `wgpu` from boxes in a buffer of the device to sorted pairs in
 //! buffers there.
 //!
-//! `cargo run --release -p radsweep-sap --features wgpu --example bench_wgpu_sweep [-- --software]
+//! `cargo bench -p radsweep-sap --features wgpu --bench bench_wgpu_sweep [-- --software]
 //! [n...]`
 //!
 //! The scene `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5

@@ -37,7 +37,7 @@ const DISTRIBUTIONS: &[Distribution] = &[
 
 fn main() -> Outcome<()> {
     let (mut n, mut runs, mut sizes) = (1 << 25, 9, vec![1 << 20, 1 << 24, 1 << 26]);
-    let mut words = std::env::args().skip(1);
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
     while let Some(word) = words.next() {
         let value = words
             .next()

@@ -1,6 +1,6 @@
 //! Measures `Auto` on CUDA on scenes that are hard for sweep and cells: tests and milliseconds.
 //!
-//! `cargo run --release -p radsweep-sap --features cuda --example worst_scenes [-- n...]`
+//! `cargo bench -p radsweep-sap --features cuda --bench worst_scenes [-- n...]`
 //!
 //! The scenes are those of `tests/common/hard.rs`, with 200,000 boxes unless sizes are given, on
 //! the device, without events and without a resting set. For each it prints one JSON object a line:
@@ -20,6 +20,7 @@ use std::time::Instant;
 fn main() -> Result<(), Box<dyn Error>> {
     let sizes: Vec<usize> = std::env::args()
         .skip(1)
+        .filter(|word| word != "--bench")
         .map(|n| n.parse())
         .collect::<Result<_, _>>()?;
     let check = std::env::var("RADSWEEP_CHECK").is_ok_and(|value| value == "1");

@@ -133,7 +133,10 @@ fn all_ranks(
 }
 
 fn main() -> Result<()> {
-    let mut arguments = std::env::args().skip(1).fuse();
+    let mut arguments = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .fuse();
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (count, runs) = (number(1 << 24)?, number(12)?.max(4));
     let kinds = match arguments.next().as_deref() {

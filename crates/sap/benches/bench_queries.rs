@@ -1,5 +1,5 @@
 //! Times queries on the CPU, with the tree built, on one thread:
-//! `cargo run --release -p radsweep-sap --example bench_queries [BOXES...]`.
+//! `cargo bench -p radsweep-sap --bench bench_queries [BOXES...]`.
 //!
 //! Boxes are uniform, as in `bench_sweep`. Prints, for each size, nanoseconds a query of each kind,
 //! milliseconds of the query that builds the tree, and the same of parry's `Bvh`.
@@ -43,6 +43,7 @@ fn print(name: &str, (ns, found): (f64, usize)) {
 fn main() -> Result<()> {
     let sizes: Vec<usize> = std::env::args()
         .skip(1)
+        .filter(|word| word != "--bench")
         .filter_map(|n| n.parse().ok())
         .collect();
     let sizes = if sizes.is_empty() {

@@ -121,7 +121,10 @@ fn one_rank(
 }
 
 fn main() -> Result<()> {
-    let mut arguments = std::env::args().skip(1).fuse();
+    let mut arguments = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .fuse();
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (boxes, frames) = (number(1_000_000)?, number(40)?.max(4));
     let kinds = match arguments.next().as_deref() {

@@ -1,5 +1,5 @@
 //! Measures a frame by the share of its entities that move:
-//! `cargo run --release -p radsweep-ecs --example bench_moving`.
+//! `cargo bench -p radsweep-ecs --bench bench_moving`.
 
 use bevy_ecs::prelude::*;
 use rand::rngs::Xoshiro256PlusPlus;

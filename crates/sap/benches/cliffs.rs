@@ -1,7 +1,7 @@
 //! Searches for the scenes on which the CPU engine is worst, and prints them as a Markdown table.
 //!
-//! `cargo run --release -p radsweep-sap --example cliffs [-- [tests|time|moving|queries] [SECONDS
-//! [SEED]]]` `cargo run --release -p radsweep-sap --example cliffs -- SCENE...` measures scenes of
+//! `cargo bench -p radsweep-sap --bench cliffs [-- [tests|time|moving|queries] [SECONDS
+//! [SEED]]]` `cargo bench -p radsweep-sap --bench cliffs -- SCENE...` measures scenes of
 //! an earlier table.
 //!
 //! It mutates the worst scene so far of each shape. It maximises one of:
@@ -84,7 +84,10 @@ impl Measured {
 }
 
 fn main() -> Result<(), Failure> {
-    let mut arguments = std::env::args().skip(1).peekable();
+    let mut arguments = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .peekable();
     let objective = match arguments.peek().map(String::as_str) {
         None | Some("tests") => Objective::Tests,
         Some("time") => Objective::Time,

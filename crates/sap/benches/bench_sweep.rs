@@ -1,6 +1,6 @@
 //! Measures the CUDA engine from boxes on the device to sorted pairs on the device.
 //!
-//! `cargo run --release -p radsweep-sap --features cuda --example bench_sweep [-- --strategy NAME]
+//! `cargo bench -p radsweep-sap --features cuda --bench bench_sweep [-- --strategy NAME]
 //! [--runs FRAMES] [--scenes [--only PART OF A NAME]] [n...]`
 //!
 //! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
     let mut of_scenes = false;
     let mut only = String::new();
     let mut runs = if quick { 2 } else { 20 };
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).filter(|word| word != "--bench");
     while let Some(argument) = arguments.next() {
         if argument == "--strategy" {
             strategy = arguments.next().ok_or("--strategy of what?")?.parse()?;

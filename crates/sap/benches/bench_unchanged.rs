@@ -1,5 +1,5 @@
 //! Times updates in which nothing changed and the caller says so, with caches warm and cold:
-//! `cargo run --release -p radsweep-sap --example bench_unchanged [BOXES...]`.
+//! `cargo bench -p radsweep-sap --bench bench_unchanged [BOXES...]`.
 //!
 //! Boxes are uniform, as in `bench_sweep`. Before each such update, or the first of several, one
 //! box in a hundred moves and is listed, or all move. Prints nanoseconds of the first update and of
@@ -94,6 +94,7 @@ fn line(name: &str, threads: Option<usize>, n: usize, one_in: usize) -> Result<(
 fn main() -> Result<()> {
     let sizes: Vec<usize> = std::env::args()
         .skip(1)
+        .filter(|word| word != "--bench")
         .filter_map(|n| n.parse().ok())
         .collect();
     let sizes = if sizes.is_empty() {

@@ -1,5 +1,5 @@
 //! Measures how long the longest frames of a scene take:
-//! `cargo run --release -p radsweep-scenes --features cuda --example bench_frames -- SCENE [BODIES
+//! `cargo bench -p radsweep-scenes --features cuda --bench bench_frames -- SCENE [BODIES
 //! [FRAMES]]`, such as `particles 1M 1000`.
 //!
 //! It prints the median and the longest update of the broad phase, in milliseconds, without the
@@ -26,7 +26,7 @@ fn main() {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    let mut words = std::env::args().skip(1);
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
     let kind: Kind = words.next().ok_or("which scene?")?.parse()?;
     let mut options = Options::default();
     if let Some(bodies) = words.next() {
