@@ -1,5 +1,5 @@
 // Extract-and-merge, the other way to sort nearly sorted pairs: take out what is out of order, sort
-// that, and merge it back. Measured over the inputs of the example bench_nearly_sorted of gpusort,
+// that, and merge it back. Measured over the inputs of the bench bench_nearly_sorted of gpusort,
 // beside cub::DeviceRadixSort, so that it can be compared with the method in use (windows of a core
 // and two halos, kernels/sort/adaptive.cu), which is measured there.
 //

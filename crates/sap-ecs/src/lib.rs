@@ -55,7 +55,7 @@
 //! detection of `bevy_ecs`: a write through `Mut` counts, a read does not. It passes their indices
 //! to the broad phase ([`sap::Frame::changed`]): on the CPU the pairs of all others are reused, on
 //! CUDA only these boxes are uploaded. A run without changed, added or removed entities ends there.
-//! For 10,000 entities on 2 CPU cores (`examples/bench_moving.rs`):
+//! For 10,000 entities on 2 CPU cores (`benches/bench_moving.rs`):
 //!
 //! | moving entities | boxes written | ms per run | of it in the broad phase |
 //! |---|---|---|---|

@@ -1,7 +1,7 @@
 //! The max cost of the CPU engine, in tests of two boxes, on the worst scenes found and on some of
 //! every shape.
 //!
-//! `examples/cliffs.rs` searches for more. `RADSWEEP_CLIFFS` is the number of random scenes of each
+//! `benches/cliffs.rs` searches for more. `RADSWEEP_CLIFFS` is the number of random scenes of each
 //! shape.
 
 mod common;

@@ -1,4 +1,4 @@
-//! The worst scenes that the search of `examples/cliffs.rs` found, and a scene of every shape.
+//! The worst scenes that the search of `benches/cliffs.rs` found, and a scene of every shape.
 
 use super::generators::Scene;
 use super::random::Random;
