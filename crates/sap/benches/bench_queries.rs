@@ -1,5 +1,5 @@
 //! Times queries on the CPU, with the tree built, on one thread:
-//! `cargo bench -p radsweep-sap --bench bench_queries [BOXES...]`.
+//! `cargo bench -p radsweep-sap --bench bench_queries [-- BOXES...]`.
 //!
 //! Boxes are uniform, as in `bench_sweep`. Prints, for each size, nanoseconds a query of each kind,
 //! milliseconds of the query that builds the tree, and the same of parry's `Bvh`.

@@ -1,5 +1,5 @@
 //! Times updates in which nothing changed and the caller says so, with caches warm and cold:
-//! `cargo bench -p radsweep-sap --bench bench_unchanged [BOXES...]`.
+//! `cargo bench -p radsweep-sap --bench bench_unchanged [-- BOXES...]`.
 //!
 //! Boxes are uniform, as in `bench_sweep`. Before each such update, or the first of several, one
 //! box in a hundred moves and is listed, or all move. Prints nanoseconds of the first update and of

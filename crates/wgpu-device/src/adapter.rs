@@ -104,8 +104,10 @@ pub(crate) fn choose(adapters: Adapters) -> Result<Adapter> {
 /// one is `--software`, and all other arguments as numbers.
 #[doc(hidden)]
 pub fn bench_arguments() -> Result<(Adapters, Vec<usize>), ParseIntError> {
+    // `cargo bench` adds a word to all that it runs.
+    let arguments = std::env::args().skip(1).filter(|word| word != "--bench");
     let (software, sizes): (Vec<_>, Vec<_>) =
-        (std::env::args().skip(1)).partition(|argument| argument == "--software");
+        arguments.partition(|argument| argument == "--software");
     let adapters = if software.is_empty() {
         Adapters::Real
     } else {

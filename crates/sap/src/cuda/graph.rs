@@ -17,10 +17,12 @@ use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 ///
 /// A graph fixes the number of boxes, whether there are filters and worlds, the capacity for pairs,
 /// the plan of cells, and the strategy. Any boxes, filters and worlds give the right pairs;
-/// [`FrameGraph::renew`] adapts the graph to boxes that have become very different. If it was
-/// recorded for boxes with few partners each, a box with more than 256 of greater index takes time:
-/// one with 10^6, some milliseconds. Events, margins and resting sets belong to updates and are not
-/// in a graph.
+/// [`FrameGraph::renew`] adapts the graph to boxes that have become very different. Until then they
+/// may take long: the bound of `Auto` on tests is off in a graph; and a box with more than 256
+/// partners of greater index takes one block of threads to put these in order, which reads them
+/// twice for each 65,536 boxes. A graph that is made or renewed for such boxes sorts instead; renew
+/// it again when they are gone. Events, margins and resting sets belong to updates and are not in a
+/// graph.
 ///
 /// ```
 /// use sap::{Aabb, Config, FrameGraph};
@@ -51,8 +53,8 @@ pub struct FrameGraph {
 
 impl FrameGraph {
     /// Uploads a first frame of boxes, with a filter and a world for each if given, finds its pairs
-    /// to size everything, and records the graph. The capacity is `capacity` pairs, or those of
-    /// this frame if they are more.
+    /// to size everything, and records the graph. The capacity, the length of
+    /// [`FrameGraph::pairs`], is at least `capacity` pairs and at least those of this frame.
     ///
     /// # Errors
     ///
@@ -169,9 +171,9 @@ impl FrameGraph {
         Ok(report)
     }
 
-    /// Records the graph again for its present boxes. The capacity is `capacity` pairs, or those of
-    /// this frame if they are more. After a failure nothing can be launched until a renewal
-    /// succeeds.
+    /// Records the graph again for its present boxes. The capacity is at least `capacity` pairs, at
+    /// least those of this frame, and at least that before. After a failure nothing can be launched
+    /// until a renewal succeeds.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use gpu::{Stages, Stream};
 /// The marks between an update's stages.
 pub(crate) struct Marks {
     stages: Stages,
-    /// False while a graph is recorded: it has no times.
+    /// False in the engine of a graph, which has no times.
     pub(crate) on: bool,
 }
 

@@ -152,9 +152,9 @@ impl PairOrder {
         Ok(())
     }
 
-    /// Records a search. Returns whether its pairs are in order. If not, a row or group was too
-    /// long. Those of the next frames are sorted by all bits, unless there were many more pairs
-    /// than groups were made for.
+    /// Records a search. Returns false where a row or group was too long: its pairs are in no order
+    /// then, or, in rows of any length, in order but slowly. Those of the next frames are sorted by
+    /// all bits, unless there were many more pairs than groups were made for.
     pub(crate) fn record(&mut self, order: Order, state: &State) -> bool {
         let expected = self.expected;
         // A search of boxes that are all unchanged finds none.
