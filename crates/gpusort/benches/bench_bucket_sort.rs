@@ -1,5 +1,7 @@
-//! Measures Bucket Sort on the first GPU: `bench_bucket_sort [--n 33554432] [--runs 9] [--sizes
-//! 1048576,67108864]`.
+//! Measures Bucket Sort on the first GPU.
+//!
+//! `cargo bench -p gpusort --features cuda --bench bench_bucket_sort [-- [--n 33554432] [--runs 9]
+//! [--sizes 1048576,67108864]]`
 //!
 //! It prints three tables: `n` keys (u32) of many distributions, which take the same time according
 //! to the paper, with the largest bucket as a multiple of the average; the steps of a sort; and

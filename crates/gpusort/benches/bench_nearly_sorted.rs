@@ -1,6 +1,9 @@
 //! Measures sorts of pairs of `u32` with and without the hint that they are nearly sorted, on the
-//! first GPU: `bench_nearly_sorted [n ...]`. Times are medians between GPU events; every result is
-//! compared with the CPU.
+//! first GPU.
+//!
+//! `cargo bench -p gpusort --features cuda --bench bench_nearly_sorted [-- n ...]`
+//!
+//! Times are medians between GPU events; every result is compared with the CPU.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

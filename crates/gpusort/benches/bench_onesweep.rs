@@ -1,6 +1,8 @@
-//! Measures Onesweep on the first GPU: `bench_onesweep [--sizes 1048576,16777216] [--runs 20]
-//! [--algorithm onesweep]`. It measures the merge sort last, so that every line of the CUB bench
+//! Measures Onesweep on the first GPU, and the merge sort last, so that every line of the CUB bench
 //! has its counterpart here.
+//!
+//! `cargo bench -p gpusort --features cuda --bench bench_onesweep [-- [--sizes 1048576,16777216]
+//! [--runs 20] [--algorithm onesweep]]`
 //!
 //! It prints one JSON object a line, then a table. Times are medians between GPU events after a
 //! warm-up. As in the CUB bench, the runs rotate through 256 MiB of inputs, so that small ones are

@@ -1,5 +1,8 @@
-//! Measures the sort on `wgpu` on the best GPU: `bench_wgpu [SIZE…]`, by default
-//! 2^16 to 2^26 keys. `--software` takes a software driver instead, to try the program.
+//! Measures the sort on `wgpu` on the best GPU, by default of 2^16 to 2^26 keys.
+//!
+//! `cargo bench -p gpusort --features wgpu --bench bench_wgpu [-- [--software] SIZE…]`
+//!
+//! `--software` takes a software driver instead, to try the program.
 //!
 //! It prints one JSON object a line, with rates in billion keys per second. A rate is that
 //! of several sorts in one submission, from uniform keys to other buffers, so that the waits of the

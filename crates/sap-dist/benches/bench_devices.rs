@@ -1,7 +1,8 @@
 //! Measures updates of boxes that lie on several GPUs, beside one GPU with all of them and with the
 //! boxes of one rank.
 //!
-//! usage: bench_devices [BOXES OF A RANK] [FRAMES] [staged|nccl]
+//! `cargo bench -p radsweep-dist --features cuda --bench bench_devices [-- [BOXES OF A RANK]
+//! [FRAMES] [staged|nccl]]`
 //!
 //! Without the last argument it measures both ways from device to device, one after the other.
 //!

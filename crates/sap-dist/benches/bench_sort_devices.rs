@@ -1,6 +1,7 @@
 //! Measures the sort of keys that lie on several GPUs, beside one GPU with all keys.
 //!
-//! usage: bench_sort_devices [KEYS OF A RANK] [RUNS] [staged|nccl|both] [MIB OF A PIECE]
+//! `cargo bench -p radsweep-dist --features cuda --bench bench_sort_devices [-- [KEYS OF A RANK]
+//! [RUNS] [staged|nccl|both] [MIB OF A PIECE]]`
 //!
 //! It measures both ways from device to device, one after the other, if none is chosen.
 //!
