@@ -11,7 +11,7 @@
 
 mod measured;
 
-use measured::median;
+use measured::{arguments, median};
 use sap::{Aabb, Backend, BroadPhase};
 use sap_dist::{
     Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Report, Staged, Threads,
@@ -122,10 +122,7 @@ fn one_rank(
 }
 
 fn main() -> Result<()> {
-    let mut arguments = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .fuse();
+    let mut arguments = arguments();
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (boxes, frames) = (number(1_000_000)?, number(40)?.max(4));
     let kinds = match arguments.next().as_deref() {

@@ -13,7 +13,7 @@ mod measured;
 use gpu::{Buffer, Stream};
 use gpusort::SortOptions;
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
-use measured::median;
+use measured::{arguments, median};
 use sap_dist::{
     DeviceSorter, DeviceTransport, Nccl, Staged, Threads, Transport, TransportError, TransportKind,
 };
@@ -134,10 +134,7 @@ fn all_ranks(
 }
 
 fn main() -> Result<()> {
-    let mut arguments = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .fuse();
+    let mut arguments = arguments();
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (count, runs) = (number(1 << 24)?, number(12)?.max(4));
     let kinds = match arguments.next().as_deref() {

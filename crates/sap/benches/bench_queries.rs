@@ -43,7 +43,6 @@ fn print(name: &str, (ns, found): (f64, usize)) {
 fn main() -> Result<()> {
     let sizes: Vec<usize> = std::env::args()
         .skip(1)
-        .filter(|word| word != "--bench")
         .filter_map(|n| n.parse().ok())
         .collect();
     let sizes = if sizes.is_empty() {

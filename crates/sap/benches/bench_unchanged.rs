@@ -94,7 +94,6 @@ fn line(name: &str, threads: Option<usize>, n: usize, one_in: usize) -> Result<(
 fn main() -> Result<()> {
     let sizes: Vec<usize> = std::env::args()
         .skip(1)
-        .filter(|word| word != "--bench")
         .filter_map(|n| n.parse().ok())
         .collect();
     let sizes = if sizes.is_empty() {
