@@ -7,7 +7,7 @@ _list:
 run *ARGS:
     cargo run --release -- {{ARGS}}
 
-# Format, rules, tests of the scripts and lints: before each commit
+# Format, rules, tests of the scripts and lints: before you push
 check:
     bash .ci/run check
 

@@ -420,8 +420,8 @@ typedef struct RadsweepFrame {
    */
   size_t excluded_count;
   /**
-   * The changed set: the indices of the boxes that may differ from the last successful update,
-   * in any order; or null. If set, all other boxes must be unchanged, with their filters and
+   * The changed set: the indices of the boxes that may have changed since the last update, in
+   * any order; or null. If set, all other boxes must be unchanged, with their filters and
    * worlds.
    */
   const uint32_t *changed;

@@ -30,8 +30,8 @@ pub struct RadsweepFrame {
     pub excluded: *const RadsweepPair,
     /// Number of excluded pairs.
     pub excluded_count: usize,
-    /// The changed set: the indices of the boxes that may differ from the last successful update,
-    /// in any order; or null. If set, all other boxes must be unchanged, with their filters and
+    /// The changed set: the indices of the boxes that may have changed since the last update, in
+    /// any order; or null. If set, all other boxes must be unchanged, with their filters and
     /// worlds.
     pub changed: *const u32,
     /// Number of boxes in the changed set.

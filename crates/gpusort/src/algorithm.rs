@@ -38,7 +38,8 @@ pub enum Algorithm {
     /// Adinets and Merrill 2022: radix sort by 8-bit digits, with one histogram for all passes and
     /// a chained scan with look-back. Stable.
     Onesweep,
-    /// The fastest algorithm for the key type and the number of keys, by a calibration.
+    /// [`Algorithm::Onesweep`], unless the sorter was made with a calibration: then the fastest by
+    /// it, for the key type and the number of keys.
     #[default]
     Auto,
 }

@@ -8,7 +8,9 @@ use std::fmt;
 /// The result of a fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Says why a call failed. It failed on all ranks, and the last result is unchanged.
+/// Says why a call failed. After [`Error::Rank`] it failed on all ranks, and the last result is
+/// unchanged. After [`Error::Transport`] other ranks may have the new result: make a new transport
+/// on all ranks, and call `clear` on all before the next update.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -117,7 +119,7 @@ pub enum Cause {
     },
     /// The pairs that a rank found do not fit in the memory allowed for them.
     #[error(
-        "there are {count} pairs, but the memory for them holds {limit}: allow more by `pair_memory` if the device has it"
+        "there are {count} pairs, but the memory for them holds {limit}: allow more by `pair_memory` if the machine has it"
     )]
     TooManyPairs {
         /// The number of pairs.

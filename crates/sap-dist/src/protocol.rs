@@ -154,7 +154,7 @@ impl Protocol {
     }
 
     /// Returns the samples of all ranks with their weights: each stands for a part of the boxes of
-    /// its rank, and for as much work as such boxes took where it lies now.
+    /// its rank, and for the work that boxes in its present cell took in the last update.
     fn weighed(&self, gathered: &[u64], outline: &Outline) -> Vec<Sample> {
         let width = gathered.len() / outline.headers.len().max(1);
         let of_rank = gathered.chunks_exact(width.max(1)).zip(&outline.headers);

@@ -46,8 +46,8 @@ fn without(these: &[Pair], those: &[Pair]) -> Result<Vec<Pair>, Cause> {
 }
 
 impl Results {
-    /// Puts the pairs in order that all ranks found for the frame of this one, and drops the
-    /// excluded ones. `last` are the pairs of the last update if events are wanted.
+    /// Sorts the pairs that all ranks found for the frame of this one, and drops the excluded
+    /// ones. `last` are the pairs of the last update if events are wanted.
     pub(crate) fn new(
         messages: Vec<Vec<u8>>,
         frame: &Frame,
@@ -116,10 +116,11 @@ impl Results {
     }
 }
 
-/// Returns which events happened on no rank, sorted: a pair whose box `a` another rank brings now
-/// ended on one rank and started on another, and did neither. `moved` are the ended pairs of boxes
-/// that this rank no longer brings, and the started pairs of those that it brings newly. Each rank
-/// sends these to the rank that the id chooses. That one compares, and replies with what to drop.
+/// Returns which events did not happen, sorted: if box `a` of a pair is brought by another rank
+/// now, the pair seems to end on one rank and to start on another. `moved` are the ended pairs of
+/// boxes that this rank no longer brings, and the started pairs of those that it brings newly. Each
+/// rank sends these to the rank that the id chooses. That one compares, and replies with what to
+/// drop.
 pub(crate) fn settle<T: Transport>(
     transport: &mut T,
     moved: [Vec<Pair>; 2],

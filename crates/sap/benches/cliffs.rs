@@ -1,8 +1,8 @@
 //! Searches for the scenes on which the CPU engine is worst, and prints them as a Markdown table.
 //!
-//! `cargo bench -p radsweep-sap --bench cliffs [-- [tests|time|moving|queries] [SECONDS
-//! [SEED]]]` `cargo bench -p radsweep-sap --bench cliffs -- SCENE...` measures scenes of
-//! an earlier table.
+//! `cargo bench -p radsweep-sap --bench cliffs [-- [tests|time|moving|queries] [SECONDS [SEED]]]`
+//!
+//! `cargo bench -p radsweep-sap --bench cliffs -- SCENE...` measures scenes of an earlier table.
 //!
 //! It mutates the worst scene so far of each shape. It maximises one of:
 //! - `tests`: [`sap::Stats::tests`] for each box and pair, which is the same on every machine.

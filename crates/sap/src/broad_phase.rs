@@ -26,6 +26,9 @@ pub struct BroadPhase {
     /// The form of the last frame, if the CPU updated it without invalid boxes: a frame of the same
     /// form with an empty list of changed boxes is no work.
     form: Option<Form>,
+    /// Whether the last update failed. The next one compares all boxes: its caller's list may lack
+    /// those that changed in the failed one.
+    has_failed: bool,
     report: Report,
     chosen: Chosen,
     /// What [`queries`](crate::queries) keeps until the next update.
@@ -113,6 +116,7 @@ impl BroadPhase {
         let engine = &chosen.engine;
         Self {
             form: None,
+            has_failed: false,
             report: Report::none(engine.backend(), engine.config().strategy),
             chosen,
             lookup: Lookup::default(),
@@ -145,16 +149,17 @@ impl BroadPhase {
         let frame = frame.into();
         if self.is_unchanged(&frame) {
             self.keep_all();
-        } else {
-            self.update_frame(&frame)?;
+            return Ok(&self.report);
         }
-        Ok(&self.report)
+        let updated = self.update_frame(frame);
+        self.publish(updated)
     }
 
     /// Tells whether the caller's list says that a frame is the last one again.
     #[inline]
     fn is_unchanged(&self, frame: &Frame) -> bool {
         frame.changed.is_some_and(<[_]>::is_empty)
+            && !self.has_failed
             && self.form.is_some()
             && self.form == Form::of(frame)
             && (frame.excluded.is_empty() || self.has_excluded(frame.excluded))
@@ -182,15 +187,24 @@ impl BroadPhase {
 
     /// Updates by a frame that may differ from the last.
     #[inline(never)]
-    fn update_frame(&mut self, frame: &Frame) -> Result<()> {
+    fn update_frame(&mut self, mut frame: Frame) -> Result<Report> {
         frame.check_lengths()?;
         frame.check_excluded()?;
-        let report = self.chosen.run(|engine| engine.update(frame))?;
+        if self.has_failed {
+            frame.changed = None;
+        }
+        let report = self.chosen.run(|engine| engine.update(&frame))?;
         let is_known = report.stats.backend == Backend::Cpu && report.invalid.is_none();
-        self.form = Form::of(frame).filter(|_| is_known);
-        self.report = report;
+        self.form = Form::of(&frame).filter(|_| is_known);
+        Ok(report)
+    }
+
+    /// Takes the result of an update.
+    fn publish(&mut self, updated: Result<Report>) -> Result<&Report> {
+        self.has_failed = updated.is_err();
+        self.report = updated?;
         self.lookup = Lookup::default();
-        Ok(())
+        Ok(&self.report)
     }
 
     /// Returns the pairs of the last update, sorted by `(a, b)`. After an `update_device` or
@@ -477,11 +491,11 @@ impl BroadPhase {
         frame: impl Into<crate::DeviceFrame<'a>>,
     ) -> Result<&Report> {
         let frame = frame.into();
-        frame.check_lengths()?;
-        frame.only_excluded().check_excluded()?;
-        self.report = self.cuda_mut()?.update_device(&frame)?;
-        self.lookup = Lookup::default();
-        Ok(&self.report)
+        let checked = frame
+            .check_lengths()
+            .and_then(|()| frame.only_excluded().check_excluded());
+        let updated = checked.and_then(|()| self.cuda_mut()?.update_device(&frame));
+        self.publish(updated)
     }
 
     /// Finds the overlapping pairs between two sets in the memory of the CUDA device, like

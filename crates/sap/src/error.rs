@@ -62,7 +62,7 @@ pub enum Error {
     /// all in bounded memory.
     #[error(
         "there are {count} pairs, but the memory for them holds {limit}: allow more by \
-         `Config::pair_memory` if the device has it, or use `for_each_pair_chunk`"
+         `Config::pair_memory` if the machine has it, or use `for_each_pair_chunk`"
     )]
     TooManyPairs {
         /// The exact number of pairs.

@@ -113,10 +113,11 @@ impl<'a> Frame<'a> {
         Self { excluded, ..self }
     }
 
-    /// Adds the indices of the boxes that may have changed since the last successful update. The
-    /// caller promises that all other boxes, with their filters and worlds, are unchanged. Indices
-    /// may come in any order and more than once. Boxes added at the end, or removed from there,
-    /// need not be listed.
+    /// Adds the indices of the boxes that may have changed since the last update. The caller
+    /// promises that all other boxes, with their filters and worlds, are unchanged. Indices may
+    /// come in any order and more than once. Boxes added at the end, or removed from there, need
+    /// not be listed. After an update that failed, the next one compares all boxes, whatever is
+    /// listed.
     ///
     /// The list saves a comparison of all boxes. On the CPU an update by the list reads the changed
     /// boxes only; besides, it passes once over the pairs, or over the candidates of the neighbour

@@ -55,8 +55,8 @@ pub struct Timings {
     pub events: f64,
     /// Copying the results to the host.
     pub download: f64,
-    /// The whole update. It is 0 after an empty list of changed boxes on the CPU, which reads no
-    /// clock.
+    /// The sum of the stages. It is 0 after an empty list of changed boxes on the CPU, which reads
+    /// no clock.
     pub total: f64,
 }
 

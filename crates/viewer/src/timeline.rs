@@ -14,7 +14,7 @@ pub(super) struct Record {
     pub report: Report,
     /// The milliseconds of every stage of the scene and the broad phase, in the order they run.
     pub stages: Vec<(&'static str, f64)>,
-    /// Milliseconds of the frame, including the time between the broad phase's stages.
+    /// Milliseconds of the frame: the sum of its stages.
     pub total: f64,
     /// The rate of its sorts, if there were any.
     pub sorting: Option<Sorting>,

@@ -92,7 +92,7 @@ impl Tuner for Stable {
 const COMPARED: usize = 128;
 
 /// Sorts with `rdst`, or with the merge sort of `rayon`. If the top digit is in order already,
-/// `rdst` would sort the entries of each of its values separately, and so come to its sort by
+/// `rdst` would sort the entries of each of its values separately, and so fall back to its sort by
 /// comparisons. A merge sort is fast on such entries.
 fn rdst_by_key<E: Entry>(entries: &mut [E], top: impl Fn(&E) -> u8)
 where

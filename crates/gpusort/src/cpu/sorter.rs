@@ -56,7 +56,7 @@ impl Sorter {
     ///
     /// # Errors
     ///
-    /// Those of the function.
+    /// Those of [`sort_keys`](super::sort_keys).
     pub fn sort_keys<K: Key>(
         &mut self,
         keys: &mut [K],
@@ -90,7 +90,7 @@ impl Sorter {
     ///
     /// # Errors
     ///
-    /// Those of the function.
+    /// Those of [`sort_pairs`](super::sort_pairs).
     pub fn sort_pairs<K: Key, V: Pod + Send + Sync>(
         &mut self,
         keys: &mut [K],
@@ -128,7 +128,7 @@ impl Sorter {
     ///
     /// # Errors
     ///
-    /// Those of the function.
+    /// Those of [`sort_index`](super::sort_index).
     pub fn sort_index<K: Key>(
         &mut self,
         keys: &[K],
@@ -159,7 +159,7 @@ impl Sorter {
     ///
     /// # Errors
     ///
-    /// Those of the function.
+    /// Those of [`sort_records`](super::sort_records).
     pub fn sort_records<K: Key, R: Pod + Send + Sync>(
         &mut self,
         keys: &mut [K],

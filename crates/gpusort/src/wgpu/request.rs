@@ -79,8 +79,8 @@ impl<'a, K: Key> Request<'a, K> {
     /// Sorts as many keys as the `u32` at an offset of a buffer says, at most the `n` of the
     /// request. It is read when the sort runs.
     ///
-    /// The buffer needs [`BufferUsages::STORAGE`], and the offset is a multiple of 4. The time is
-    /// that of the number found, but for a share of the workgroups of `n`.
+    /// The buffer needs [`BufferUsages::STORAGE`], and the offset is a multiple of 4. The time
+    /// depends on the number found, and a little on `n`, whose workgroups all start.
     pub fn counted(self, count: &'a Buffer, offset: u64) -> Self {
         Self {
             counted: Some((count, offset)),

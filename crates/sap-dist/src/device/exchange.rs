@@ -30,8 +30,8 @@ impl Inbox<'_> {
 }
 
 impl Flow {
-    /// Tells all ranks what this one sends to each, `kinds` numbers a rank, or that it failed. When
-    /// it succeeds, all ranks do, and the memory of each suffices for what comes.
+    /// Tells all ranks what this one sends to each, `kinds` numbers a rank, or that it failed. If
+    /// it succeeds, it does on all ranks, and the memory of each suffices for what comes.
     ///
     /// Ranks also tell their capacities, so that one more gather is needed only where some
     /// must grow.

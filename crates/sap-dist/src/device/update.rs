@@ -139,8 +139,8 @@ impl State {
         homes: &mut BroadPhase,
         frame: &DeviceFrame,
     ) -> Result<()> {
-        // Where ranks find the pairs of what they bring they do so again, as a rule, so the engine
-        // need not wait until all have agreed on that. If they do not, what it found is dropped.
+        // Ranks that searched what they bring in the last update usually do so again, so the engine
+        // starts before all have agreed on that. If they do not, what it found is dropped.
         thread::scope(|scope| {
             let mut engine = Engine::Idle(homes);
             if self.found_by == FoundBy::Bringer {

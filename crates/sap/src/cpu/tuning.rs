@@ -40,17 +40,17 @@ pub(super) const SMALL_LIST: usize = STREAM_TASK;
 /// threads takes 27 ms without prefetching, 8 ms with it.
 pub(super) const PREFETCH_DISTANCE: usize = 16;
 
-/// A list that has to grow from one frame to the next gets one part in this many more than it
-/// needs. Where towers slowly fall apart, and each frame has a few more copies of boxes than the
-/// last, the `sort` stage of 10^5 boxes takes 0.5 ms instead of 1.8.
+/// A list that has to grow from one frame to the next gets 1 / `GROWTH` more than it needs. Where
+/// towers slowly fall apart, and each frame has a few more copies of boxes than the last, the
+/// `sort` stage of 10^5 boxes takes 0.5 ms instead of 1.8.
 pub(crate) const GROWTH: usize = 32;
 /// The max of that: 256 KiB of pairs, little against what the limit on memory leaves free. It
 /// bounds memory only: the same towers take 7 ms at best with 0, 4 Ki, 32 Ki, and without a max.
 pub(crate) const MAX_GROWTH: usize = 32 * 1024;
 
 /// Max pairs that are stored before the available memory is queried: 8 MiB, 32 MiB with all lists.
-/// A first call, and one after more than half as many pairs, queries it before the search, unless
-/// it cannot have more pairs. Not measured.
+/// The first call, and a call after an update with more than half as many pairs, queries it before
+/// the search, unless the frame cannot have more pairs. Not measured.
 pub(super) const UNCHECKED_PAIRS: u64 = 1024 * 1024;
 
 /// A first search may store one part in this many of the limit, or one in this many more pairs than
@@ -122,10 +122,10 @@ pub(super) const CROSSING_GAIN: usize = 4;
 /// Min sampled boxes that reach over an even cut that is moved. Without it, one layer of 10^5 boxes
 /// takes three times the tests. See [`CROSSING_GAIN`].
 pub(super) const MIN_CROSSING: usize = 8;
-/// A column: its counters, and the begin of a sort and a sweep. It bounds the number of columns
-/// where gaps leave few tests. Where all boxes walk by 10 %, 10^5 in towers take 3.3 ms at best
-/// with 0 to 200, 4.3 with 800 or 3,200, and 10^4 uniform ones 0.53 ms with 0 to 800, 0.62 with
-/// 3,200. Uniform boxes and a layer of 10^5 get the same columns with all of these.
+/// The cost of a column: its counters, and the start of a sort and a sweep. It bounds the number of
+/// columns where gaps leave few tests. Where all boxes walk by 10 %, 10^5 in towers take 3.3 ms at
+/// best with 0 to 200, 4.3 with 800 or 3,200, and 10^4 uniform ones 0.53 ms with 0 to 800, 0.62
+/// with 3,200. Uniform boxes and a layer of 10^5 get the same columns with all of these.
 pub(super) const COLUMN_COST: f64 = 200.0;
 /// Narrower and wider columns are rated until they cost so many times the best ones, and at most so
 /// many widths, each root two times the last. Not measured.
@@ -196,8 +196,8 @@ pub(super) const LARGE_BOX: f32 = 8.0;
 /// Sampled boxes whose median is the typical size. Not measured.
 pub(super) const SIZE_SAMPLE: usize = 63;
 
-/// The tree is due after one frame of boxes near where they were, and one that did not serve 8
-/// frames for each frame waited doubles the wait, up to 256. Not measured.
+/// The tree is due after one frame of boxes near where they were. A tree that served fewer than 8
+/// frames for each frame of waiting doubles the next wait, up to 256. Not measured.
 pub(super) const KEPT_LIMITS: Limits = Limits {
     min_quiet_frames: 1,
     max_quiet_frames: 256,
@@ -345,9 +345,10 @@ pub(super) const SEARCH_GROUP: usize = 8;
 pub(super) const MAX_GROUP_NODES: usize = 32;
 
 /// A box that jumped is looked for in all that lies between, up to as many tests as there are
-/// boxes. The max for each changed box; another takes about 300. With 1,000 of 10^5 uniform boxes
-/// listed, an update takes 0.52 ms this way and 0.73 the other way where 3 of them jump (300 tests
-/// each), 0.71 and 0.78 where 10 do, 1.2 and 1.0 where 30 do, 2.6 and 1.2 where 100 do.
+/// boxes. This is the max for each changed box; one that did not jump takes about 300. With 1,000
+/// of 10^5 uniform boxes listed, an update takes 0.52 ms this way and 0.73 the other way where 3 of
+/// them jump (300 tests each), 0.71 and 0.78 where 10 do, 1.2 and 1.0 where 30 do, 2.6 and 1.2
+/// where 100 do.
 pub(super) const MAX_JUMP_TESTS: usize = 1024;
 
 // ---- The order of boxes in a tree (`packing.rs`) ----
@@ -394,8 +395,8 @@ pub(super) const MAX_LEFT: f64 = 0.25;
 /// As few boxes may always have left. Not measured.
 pub(super) const FEW_LEFT: usize = 16;
 
-/// A list is due after one frame of little motion, and a build that did not serve 4 frames for each
-/// frame waited doubles the wait, up to 256. Not measured.
+/// A list is due after one frame of little motion. A list that served fewer than 4 frames for each
+/// frame of waiting doubles the next wait, up to 256. Not measured.
 pub(crate) const LIST_LIMITS: Limits = Limits {
     min_quiet_frames: 1,
     max_quiet_frames: 256,

@@ -15,9 +15,9 @@ use super::tuning::{
 };
 use crate::{Backend, Report, Result, Stats, Strategy};
 
-/// Returns what a frame by the kept tree is expected to cost, or the max where there is no such way
-/// or a neighbour list is cheaper: up to [`MAX_LEFT_BRUTE`] boxes, it needs no tree for those that
-/// left.
+/// Returns what a frame by the kept tree is expected to cost, or `u64::MAX` where such a tree is
+/// not possible or a neighbour list is cheaper: up to [`MAX_LEFT_BRUTE`] boxes, it needs no tree
+/// for those that left.
 pub(super) fn rival_cost(scene: &Scene, pairs: usize) -> u64 {
     let n = scene.boxes.len();
     if n <= MAX_LEFT_BRUTE || scene.worlds.is_some() {

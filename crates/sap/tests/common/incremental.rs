@@ -29,6 +29,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("listed_swept", |setup| run(setup, Kind::Swept, true)),
     ("listed_margins", |setup| run(setup, Kind::Margin, true)),
     ("only_listed_boxes_are_read", only_listed_boxes_are_read),
+    ("lists_after_errors", lists_after_errors),
     ("empty_lists", empty_lists),
     ("jumps", jumps),
     ("few_boxes", few_boxes),
@@ -615,6 +616,31 @@ fn only_listed_boxes_are_read(setup: &Setup) -> Result<(), Failed> {
     boxes[5] = Aabb::EMPTY;
     engine.update(&boxes)?;
     same(engine.pairs(), &oracle::ordered(&boxes, setup.rule))
+}
+
+/// A box that changed in a failed update need not be listed in the next.
+fn lists_after_errors(setup: &Setup) -> Result<(), Failed> {
+    for n in [100, 4000] {
+        let mut boxes = uniform_in(n, [14.0; 3], 13);
+        let mut engine = setup.broad_phase();
+        for _ in 0..4 {
+            boxes[5].max[1] += 0.125;
+            engine.update(Frame::boxes(&boxes).changed(&[5]))?;
+        }
+        for (near, listed) in [(n - 1, &[][..]), (n - 2, &[7]), (n - 3, &[])] {
+            boxes[3] = boxes[near];
+            let mut broken = boxes.clone();
+            broken[8].max[0] = f32::NAN;
+            let failed = engine.update(Frame::boxes(&broken).changed(&[3, 8]));
+            equal(
+                matches!(failed, Err(Error::InvalidAabb { index: 8, .. })),
+                true,
+            )?;
+            engine.update(Frame::boxes(&boxes).changed(listed))?;
+            same(engine.pairs(), &oracle::ordered(&boxes, setup.rule))?;
+        }
+    }
+    Ok(())
 }
 
 /// An empty list says that the frame is the last one again, unless the frame shows that it is not:

@@ -20,8 +20,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// An order of records `R`, given as CUDA source, and the merge sorts by that order. It is cheap to
-/// clone. Several threads and streams may use it at once, each sort with scratch memory of its own.
+/// An order of records `R`, given as CUDA source, with the merge sort by it. It is cheap to clone.
+/// Several threads and streams may use it at once, each sort with scratch memory of its own.
 ///
 /// The source defines a `struct Item`, of the size of `R` and with no stricter alignment, and a
 /// function that says which of two comes first: `__device__ bool less(const Item&, const Item&)`.

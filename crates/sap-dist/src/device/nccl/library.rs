@@ -149,8 +149,8 @@ pub fn set_nccl_library(name: impl Into<OsString>) -> Result<(), AlreadyBound> {
     NAMES.replace(name)
 }
 
-/// Returns major, minor and patch of NCCL's number of a version, which has two digits for each of
-/// the latter since 2.9 and one before.
+/// Splits NCCL's number of a version into major, minor and patch. Minor and patch have two digits
+/// each since 2.9, one before.
 const fn parts(version: u32) -> [u32; 3] {
     if version < 10_000 {
         [version / 1000, version / 100 % 10, version % 100]

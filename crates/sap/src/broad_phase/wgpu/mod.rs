@@ -37,10 +37,9 @@ impl BroadPhase {
     /// [`Backend::Auto`](crate::Backend::Auto) too, since the boxes are there.
     pub fn update_wgpu<'a>(&mut self, frame: impl Into<WgpuFrame<'a>>) -> Result<&Report> {
         let frame = frame.into();
-        frame.check()?;
-        self.report = self.on_device()?.update_wgpu(&frame)?;
-        self.lookup = Lookup::default();
-        Ok(&self.report)
+        let checked = frame.check();
+        let updated = checked.and_then(|()| self.on_device()?.update_wgpu(&frame));
+        self.publish(updated)
     }
 
     fn on_device(&mut self) -> Result<&mut Engine> {

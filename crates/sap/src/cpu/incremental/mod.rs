@@ -96,8 +96,8 @@ impl Incremental {
         &self.changed
     }
 
-    /// Updates the tree by the changed set, or builds it if that is due. `before` has the bounds
-    /// that the changed boxes had, or nothing. Returns whether there is a tree.
+    /// Updates the tree by the changed set, or builds it if that is due. `before` holds the old
+    /// bounds of the changed boxes, or is empty. Returns whether there is a tree.
     pub(in crate::cpu) fn refresh(
         &mut self,
         scene: &Scene,

@@ -236,8 +236,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Moves the pairs from `start` on that move to the right, by `shift` at first. Returns where
-    /// they end, and by how much the next ones move: zero, or more where the part ends.
+    /// Moves pairs to the right, from `start` on and at first by `shift`. Returns the end of the
+    /// moved pairs and the shift of the next ones: zero, unless the part ends there.
     fn write_back(&mut self, start: usize, shift: isize) -> (usize, isize) {
         let (all, mut others) = (self.edits, self.edits);
         let (mut end, mut end_shift) = (self.length, shift);

@@ -9,9 +9,9 @@ use crate::cpu::tuning::{
 };
 use crate::{Aabb, Result, try_alloc};
 
-/// Chooses how far boxes are loosened. The wider, the more candidates are no pairs; the
-/// closer, the more boxes leave and are looked for again. The multiple is adjusted until both costs
-/// are about equal, which is near the minimum of their sum.
+/// Chooses how far boxes are loosened. Wide margins give more candidates that are no pairs; narrow
+/// ones make more boxes leave, which are looked for again. The multiple is adjusted until both
+/// costs are about equal, which is near the minimum of their sum.
 pub(super) struct MarginPolicy {
     /// The multiple of a step, and what it was when the list was built.
     steps: f32,

@@ -9,8 +9,8 @@
 //!
 //! What differs from the last frame is known from the candidates, so events take no comparison.
 //!
-//! What bounds an update of 10^5 boxes with 1.3 pairs each that walk by 1 %: memory. One thread
-//! takes 1.3 ms with warm caches, 0.55 ms of it to test 330,000 candidates. Each takes 24
+//! Memory bounds an update of 10^5 boxes with 1.3 pairs each that walk by 1 %. One thread takes
+//! 1.3 ms with warm caches, 0.55 ms of it to test 330,000 candidates. Each takes 24
 //! instructions, which is 1.3 ns; but its second box lies anywhere in 2.4 MB, of which L2 holds
 //! less than half, so 26 MB of lines come from L3, at 48 GB/s. The rest reads boxes and writes
 //! them, reads as many loosened ones, and looks for 300 boxes that left, 1.5 us each. After other
@@ -25,9 +25,9 @@
 //! of 10^5 3.4 instead of 1.9. Boxes that left are loosened one by one here, and others stay: by
 //! the hundredth frame a third of the candidates was open, where CUDA makes a new list of all.
 //!
-//! Nor did it help to number the candidates by the places of their boxes in space, and to splice
-//! what differs into the pairs. Testing 10^6 boxes took half as long, 12 ms, but copying the boxes
-//! to their places took the other half: 37 to 45 ms a frame, instead of 40 to 52.
+//! It did not help either to number the candidates by the places of their boxes in space, and to
+//! splice what differs into the pairs. Testing 10^6 boxes took half as long, 12 ms, but copying the
+//! boxes to their places took the other half: 37 to 45 ms a frame, instead of 40 to 52.
 
 mod costs;
 mod list;

@@ -76,8 +76,9 @@ impl Kept {
     }
 
     /// Begins a frame of `n` boxes that are near where they were, after one that had `pairs`:
-    /// counts it, and drops a worn tree. Returns whether a tree is to find its pairs: there is one,
-    /// one that has lasted is worn, or one is due and expected to cost less than a frame without.
+    /// counts it, and drops a worn tree. Returns whether a tree should find its pairs: if there is
+    /// one, if a worn one has lasted and is built anew, or if a new one is due and expected to cost
+    /// less than a frame without a tree.
     pub(in crate::cpu) fn begin_frame(&mut self, n: usize, pairs: usize) -> bool {
         if self.excess > HALVED_COST * n as u64 {
             self.tree = None;
@@ -117,8 +118,8 @@ impl Kept {
         tree.map_or_else(Found::default, |tree| join::pairs(tree, accept, collector))
     }
 
-    /// Ends a frame of `n` boxes by the tree. Returns its cost, without the order of pairs. A tree
-    /// that costs more than a frame without is dropped.
+    /// Ends a frame of `n` boxes by the tree. Returns its cost, without the order of pairs. Drops a
+    /// tree that costs more than a frame without a tree.
     pub(in crate::cpu) fn end_frame(&mut self, n: usize, tests: u64, pairs: u64) -> u64 {
         if self.first_tests == 0 {
             self.first_tests = tests;
