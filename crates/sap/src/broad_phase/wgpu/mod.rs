@@ -1,7 +1,6 @@
 //! What only the engine on `wgpu` can do: boxes and pairs in buffers of the device.
 
 use super::BroadPhase;
-use crate::query::Lookup;
 use crate::wgpu::Engine;
 use crate::{Error, Report, Result, WgpuFrame, WgpuPairs};
 use std::any::Any;
