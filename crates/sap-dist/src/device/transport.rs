@@ -31,8 +31,8 @@ pub trait DeviceTransport: Transport {
     /// goes to rank `j`, and what rank `i` sends comes to `incoming[i]`. All ranks know the
     /// lengths: that from `i` to `j` is the same on both.
     ///
-    /// The work is on `stream`, after what is queued there. Work that is queued on
-    /// `stream` after the call finds that all has come.
+    /// The work is on `stream`, after what is queued there. Work that is queued on `stream` after
+    /// the call finds that all has come.
     ///
     /// # Errors
     ///
