@@ -122,12 +122,12 @@ impl<'a> Frame<'a> {
     /// The list saves a comparison of all boxes. On the CPU an update by the list reads the changed
     /// boxes only; besides, it passes once over the pairs, or over the candidates of the neighbour
     /// list. With an empty list it takes less than a microsecond, unless the last update failed, or
-    /// the last frame had invalid boxes or other excluded pairs. On CUDA only these boxes are uploaded if they are plain ones
-    /// of 16,384 or more, of which at most a quarter is listed.
-    /// The frame must have all boxes nevertheless, because a full update reads them: that of a
-    /// first frame, and on the CPU that of a frame without a neighbour list in which more than a
-    /// sixth of the boxes changed, or fewer than 1,024 did not. If a changed box is not listed,
-    /// either its old or its new bounds may be used.
+    /// the last frame had invalid boxes or other excluded pairs. On CUDA only these boxes are
+    /// uploaded if they are plain ones of 16,384 or more, of which at most a quarter is listed. The
+    /// frame must have all boxes nevertheless, because a full update reads them: that of a first
+    /// frame, and on the CPU that of a frame without a neighbour list in which more than a sixth of
+    /// the boxes changed, or fewer than 1,024 did not. If a changed box is not listed, either its
+    /// old or its new bounds may be used.
     ///
     /// ```
     /// use sap::{Aabb, BroadPhase, Config, Frame, Pair};
