@@ -399,8 +399,9 @@ mod tests {
             for time in 2..6 {
                 after = pass(viewer, f64::from(time), Vec::new());
             }
-            let mut new = after.into_iter().map(|(text, _)| text);
-            let new = new.find(|text| before.iter().all(|(known, _)| known != text));
+            // Tooltips are drawn last; texts of a chart may be new too, as its bounds settle.
+            let mut texts = after.into_iter().rev().map(|(text, _)| text);
+            let new = texts.find(|text| before.iter().all(|(known, _)| known != text));
             new.unwrap_or_default()
         }
 
