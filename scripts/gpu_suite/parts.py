@@ -10,6 +10,7 @@ the rest of the Rust does not count; after a change of a launch shape beside its
 hand. Lines that are comments do not count. Items and statements of the feature `wgpu` count only
 for its tests, which run on the Vulkan driver of the machine.
 """
+import functools
 import hashlib
 import re
 from fnmatch import fnmatch
@@ -130,20 +131,20 @@ def sources(kind, name, root=ROOT):
     return sorted(found)
 
 
-def code(path, kind):
-    """Returns the contents of a file, of Rust and shaders without what does not count."""
-    contents = path.read_bytes()
-    if path.suffix == ".ptx":
-        return contents
+@functools.cache
+def code(contents, with_wgpu):
+    """Returns the contents of a file of Rust or shaders without what does not count."""
     contents = COMMENT_LINES.sub(b"", contents)
-    return contents if kind == VULKAN else WGPU_ITEMS.sub(b"", contents)
+    return contents if with_wgpu else WGPU_ITEMS.sub(b"", contents)
 
 
 def part_hash(kind, name, root=ROOT):
     """Returns the hash of the paths and code of a part's files."""
     digest = hashlib.sha256()
     for path in sources(kind, name, root):
-        contents = code(path, kind)
+        contents = path.read_bytes()
+        if path.suffix != ".ptx":
+            contents = code(contents, kind == VULKAN)
         digest.update(f"{path.relative_to(root).as_posix()}\n{len(contents)}\n".encode() + contents)
     return digest.hexdigest()[:16]
 
