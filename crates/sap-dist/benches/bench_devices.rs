@@ -2,16 +2,16 @@
 //! boxes of one rank.
 //!
 //! `cargo bench -p radsweep-dist --features cuda --bench bench_devices [-- [BOXES OF A RANK]
-//! [FRAMES] [staged|nccl]]`
+//! [FRAMES] [staged|nccl|both]]`
 //!
-//! Without the last argument it measures both ways from device to device, one after the other.
+//! It measures both ways from device to device, one after the other, if none is chosen.
 //!
 //! Every rank brings the boxes of its own slab of a uniform scene, which move a little from frame
 //! to frame. Times are medians in milliseconds, from the call to its return.
 
 mod measured;
 
-use measured::{arguments, median};
+use measured::{arguments, kinds, median};
 use sap::{Aabb, Backend, BroadPhase};
 use sap_dist::{
     Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Report, Staged, Threads,
@@ -125,12 +125,7 @@ fn main() -> Result<()> {
     let mut arguments = arguments();
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (boxes, frames) = (number(1_000_000)?, number(40)?.max(4));
-    let kinds = match arguments.next().as_deref() {
-        None => vec![TransportKind::Staged, TransportKind::Nccl],
-        Some("staged") => vec![TransportKind::Staged],
-        Some("nccl") => vec![TransportKind::Nccl],
-        Some(other) => return Err(format!("{other} is neither staged nor nccl").into()),
-    };
+    let kinds = kinds(arguments.next().as_deref())?;
     let ranks = match gpu::Device::count() {
         Ok(ranks) => ranks,
         Err(error) => {

@@ -13,7 +13,7 @@ mod measured;
 use gpu::{Buffer, Stream};
 use gpusort::SortOptions;
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
-use measured::{arguments, median};
+use measured::{arguments, kinds, median};
 use sap_dist::{
     DeviceSorter, DeviceTransport, Nccl, Staged, Threads, Transport, TransportError, TransportKind,
 };
@@ -137,12 +137,7 @@ fn main() -> Result<()> {
     let mut arguments = arguments();
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (count, runs) = (number(1 << 24)?, number(12)?.max(4));
-    let kinds = match arguments.next().as_deref() {
-        None | Some("both") => vec![TransportKind::Staged, TransportKind::Nccl],
-        Some("staged") => vec![TransportKind::Staged],
-        Some("nccl") => vec![TransportKind::Nccl],
-        Some(other) => return Err(format!("{other} is neither staged, nccl nor both").into()),
-    };
+    let kinds = kinds(arguments.next().as_deref())?;
     let piece = arguments
         .next()
         .map(|word| word.parse::<u64>())

@@ -30,7 +30,7 @@ fn colour(index: usize) -> Color32 {
 }
 
 /// What the rows of a frame mean, where a name does not say it.
-const ABOUT: [(&str, &str); 7] = [
+const ABOUT: [(&str, &str); 10] = [
     (
         "pairs",
         "what the broad phase found; resting are those of two sleeping boxes, which it leaves out",
@@ -40,6 +40,14 @@ const ABOUT: [(&str, &str); 7] = [
         "pairs that are new in this frame, and pairs that only the frame before had",
     ),
     ("tests", "how many times two boxes were tested"),
+    (
+        "per pair",
+        "tests for each pair found; more where boxes have few pairs",
+    ),
+    (
+        "sweep axis",
+        "the axis along which the last full search ordered the boxes",
+    ),
     (
         "last plan",
         "the strategy of the last planned search; a frame that is like the last one reuses its \
@@ -53,6 +61,10 @@ const ABOUT: [(&str, &str); 7] = [
     (
         "of the byte limit",
         "the rate, compared with a plain copy of the bytes that the sort must move",
+    ),
+    (
+        "buffers grown",
+        "buffers that were too small, so that a step was repeated",
     ),
 ];
 

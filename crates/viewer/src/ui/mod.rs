@@ -749,10 +749,14 @@ mod tests {
             share: Some(0.9),
         });
         record.report.stats.sorts.keys = 9868;
+        record.report.stats.regrown = 1;
         viewer.timeline.push(record);
         for (label, expected) in [
             ("Wait for the screen", "waits for pictures"),
             ("Cut", "nearer than a plane"),
+            ("per pair", "for each pair found"),
+            ("sweep axis", "ordered the boxes"),
+            ("buffers grown", "a step was repeated"),
             ("last plan", "last planned search"),
             ("of the byte limit", "a plain copy of the bytes"),
             ("pairs", "two sleeping boxes"),
