@@ -1,9 +1,13 @@
-//! Sorts pairs: partitions them by ranges of `a`, then sorts each range in cache.
+//! Sorts pairs. Where threads and boxes are few and pairs many, they are counted and written by
+//! row; else they are partitioned by ranges of `a`, each of which is sorted in cache.
 
 use super::collect::SpareBlocks;
 use super::rows::RowSorter;
 use crate::cpu::scatter::{Positions, Target, cut};
-use crate::cpu::tuning::{LARGE_BUCKET, MAX_BUCKETS, PAIR_BUCKET, SERIAL_PAIRS};
+use crate::cpu::tuning::{
+    LARGE_BUCKET, MAX_BUCKETS, MAX_ROW_BOXES, MAX_ROW_THREADS, PAIR_BUCKET, SERIAL_PAIRS,
+    SPARSE_ROWS,
+};
 use crate::threads::on_threads;
 use crate::try_alloc::{self, zeros};
 use crate::{Pair, Result};
@@ -19,7 +23,10 @@ pub(in crate::cpu) fn order(
 ) -> Result<()> {
     let count: usize = blocks.iter().map(Vec::len).sum();
     if count > SERIAL_PAIRS {
-        return on_threads(|| by_buckets(blocks, count, boxes, sorted, spare));
+        return on_threads(|| match RowMemory::new(count, boxes) {
+            Some(memory) => by_rows(blocks, memory, count, boxes, sorted, spare),
+            None => by_buckets(blocks, count, boxes, sorted, spare),
+        });
     }
     sorted.clear();
     try_alloc::reserve(sorted, count)?;
@@ -29,6 +36,110 @@ pub(in crate::cpu) fn order(
     }
     RowSorter::default().sort(sorted, 0, boxes);
     Ok(())
+}
+
+/// What a sort by rows needs beside the pairs.
+struct RowMemory {
+    /// The number of pairs of each row of each thread; then the position of the next, at last the
+    /// end.
+    ends: Vec<u32>,
+    /// The `b`s of the rows: capacity for all.
+    seconds: Vec<u32>,
+}
+
+impl RowMemory {
+    /// Returns none if threads or boxes are too many, pairs too few, or memory is refused.
+    fn new(count: usize, boxes: usize) -> Option<Self> {
+        let threads = rayon::current_num_threads();
+        if threads > MAX_ROW_THREADS || boxes > MAX_ROW_BOXES || count < SPARSE_ROWS * boxes {
+            return None;
+        }
+        u32::try_from(count).ok()?;
+        let mut seconds = Vec::new();
+        try_alloc::reserve(&mut seconds, count).ok()?;
+        let ends = zeros(threads * boxes).ok()?;
+        Some(Self { ends, seconds })
+    }
+}
+
+/// Sorts `count` pairs by row: each thread counts those of its part of the blocks, then writes each
+/// `b` to its row.
+fn by_rows(
+    blocks: Vec<Vec<Pair>>,
+    memory: RowMemory,
+    count: usize,
+    boxes: usize,
+    sorted: &mut Vec<Pair>,
+    spare: &SpareBlocks,
+) -> Result<()> {
+    let RowMemory {
+        mut ends,
+        mut seconds,
+    } = memory;
+    let part = blocks.len().div_ceil(ends.len() / boxes);
+    ends.par_chunks_mut(boxes)
+        .zip(blocks.par_chunks(part))
+        .for_each(|(counts, blocks)| {
+            for block in blocks {
+                block.iter().for_each(|pair| counts[pair.a as usize] += 1);
+            }
+        });
+    let mut before = 0;
+    for row in 0..boxes {
+        for index in (row..ends.len()).step_by(boxes) {
+            before += std::mem::replace(&mut ends[index], before);
+        }
+    }
+    try_alloc::reserve_ahead(sorted, count)?;
+    sorted.resize(count, Pair::default());
+    let target = Target::reserve(&mut seconds, count)?;
+    ends.par_chunks_mut(boxes)
+        .zip(blocks.par_chunks(part))
+        .for_each(|(ends, blocks)| {
+            for block in blocks {
+                for pair in block {
+                    let end = &mut ends[pair.a as usize];
+                    // SAFETY: the positions of all parts and rows differ and are below `count`,
+                    // which was reserved, because each part writes to a row as many `b`s as it
+                    // counted there.
+                    unsafe { target.write(&mut (*end as usize), pair.b) };
+                    *end += 1;
+                }
+            }
+        });
+    blocks.into_iter().for_each(|block| spare.give(block));
+    // SAFETY: as many were reserved, and each of them was written above.
+    unsafe { seconds.set_len(count) };
+    // The ends of the last part are those of the rows.
+    sort_rows(sorted, &mut seconds, &ends[ends.len() - boxes..]);
+    Ok(())
+}
+
+/// Sorts the `b`s of each row and writes its pairs. A task has about a bucket of pairs.
+fn sort_rows(mut pairs: &mut [Pair], mut seconds: &mut [u32], ends: &[u32]) {
+    let mut tasks = Vec::new();
+    let (mut row, mut start) = (0, 0);
+    while row < ends.len() {
+        let full = start.saturating_add(PAIR_BUCKET as u32);
+        let rows = ends[row..].partition_point(|&end| end < full) + 1;
+        let rows = row..(row + rows).min(ends.len());
+        let end = ends[rows.end - 1];
+        let (some_pairs, more_pairs) = pairs.split_at_mut((end - start) as usize);
+        let (some_seconds, more_seconds) = seconds.split_at_mut((end - start) as usize);
+        tasks.push((
+            some_pairs,
+            some_seconds,
+            rows.start as u32,
+            &ends[rows.clone()],
+        ));
+        (pairs, seconds, row, start) = (more_pairs, more_seconds, rows.end, end);
+    }
+    tasks.into_par_iter().for_each_init(
+        RowSorter::default,
+        |sorter, (pairs, seconds, first, ends)| {
+            sorter.sort_rows(pairs, seconds, first, ends);
+        },
+    );
 }
 
 /// Sorts `count` pairs by a partition into buckets.
@@ -113,25 +224,33 @@ mod tests {
     #[test]
     fn blocks_of_any_size_are_sorted() {
         let spare = SpareBlocks::default();
-        for (count, boxes, skew) in [
-            (0, 5, 1),
-            (1, 2, 1),
-            (3000, 10, 1),
-            (100_000, 1_000_000, 1),
-            (100_000, 300, 1),
-            (700_000, 1_000_000, 1 << 20),
-        ] {
-            let mut random = Random(3);
-            let mut pair = |_| Pair {
-                a: random.below(boxes) / skew,
-                b: random.bits() >> 1,
-            };
-            let mut expected: Vec<Pair> = (0..count).map(&mut pair).collect();
-            let blocks = expected.chunks(10_000).map(<[Pair]>::to_vec).collect();
-            let mut sorted = vec![Pair::default(); 7];
-            assert!(order(blocks, boxes as usize, &mut sorted, &spare).is_ok());
-            expected.sort_unstable();
-            assert!(sorted == expected, "{count} {boxes}");
+        // By row on few threads, by bucket on more.
+        for threads in [1, 3, MAX_ROW_THREADS + 1] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.expect("threads");
+            for (count, boxes, skew) in [
+                (0, 5, 1),
+                (1, 2, 1),
+                (3000, 10, 1),
+                (100_000, 1_000_000, 1),
+                (100_000, 300, 1),
+                (100_000, 20_000, 1),
+                (100_000, 20_000, 50),
+                (700_000, 1_000_000, 1 << 20),
+            ] {
+                let mut random = Random(3);
+                let mut pair = |_| Pair {
+                    a: random.below(boxes) / skew,
+                    b: random.bits() >> 1,
+                };
+                let mut expected: Vec<Pair> = (0..count).map(&mut pair).collect();
+                let blocks = expected.chunks(10_000).map(<[Pair]>::to_vec).collect();
+                let mut sorted = vec![Pair::default(); 7];
+                let done = pool.install(|| order(blocks, boxes as usize, &mut sorted, &spare));
+                assert!(done.is_ok());
+                expected.sort_unstable();
+                assert!(sorted == expected, "{threads} {count} {boxes}");
+            }
         }
     }
 }

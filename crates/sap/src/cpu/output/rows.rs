@@ -27,6 +27,25 @@ impl RowSorter {
         }
     }
 
+    /// Sorts the `b`s of each row from `first` on, which are together, and writes the pairs. The
+    /// rows are part of a longer list, where `ends` are their ends.
+    pub(super) fn sort_rows(
+        &mut self,
+        pairs: &mut [Pair],
+        seconds: &mut [u32],
+        first: u32,
+        ends: &[u32],
+    ) {
+        run_best(RowsJob {
+            groups: &mut self.groups,
+            first,
+            start: ends.last().map_or(0, |end| end - pairs.len() as u32),
+            ends,
+            seconds,
+            pairs,
+        });
+    }
+
     fn sort_counted(
         &mut self,
         pairs: &mut [Pair],
@@ -68,6 +87,7 @@ impl RowSorter {
         run_best(RowsJob {
             groups,
             first,
+            start: 0,
             ends,
             seconds,
             pairs,
@@ -87,7 +107,8 @@ fn resize<T: Clone + Default>(list: &mut Vec<T>, len: usize) -> Result<(), TryRe
 struct RowsJob<'a> {
     groups: &'a mut Groups,
     first: u32,
-    /// The end of each row.
+    /// The start of the first row, and the end of each.
+    start: u32,
     ends: &'a [u32],
     seconds: &'a mut [u32],
     pairs: &'a mut [Pair],
@@ -98,7 +119,8 @@ impl Job for RowsJob<'_> {
     fn run<L: Lanes>(self) {
         let mut start = 0;
         for (a, &end) in (self.first..).zip(self.ends) {
-            let row = std::mem::replace(&mut start, end as usize)..end as usize;
+            let end = (end - self.start) as usize;
+            let row = std::mem::replace(&mut start, end)..end;
             let (seconds, pairs) = (&mut self.seconds[row.clone()], &mut self.pairs[row]);
             match seconds.len() {
                 0 => {}
