@@ -22,13 +22,14 @@ pub(in crate::cpu) fn order(
     spare: &SpareBlocks,
 ) -> Result<()> {
     let count: usize = blocks.iter().map(Vec::len).sum();
+    sorted.clear();
     if count > SERIAL_PAIRS {
+        try_alloc::reserve_ahead(sorted, count)?;
         return on_threads(|| match RowMemory::new(count, boxes) {
             Some(memory) => by_rows(blocks, memory, count, boxes, sorted, spare),
             None => by_buckets(blocks, count, boxes, sorted, spare),
         });
     }
-    sorted.clear();
     try_alloc::reserve(sorted, count)?;
     for block in blocks {
         sorted.extend_from_slice(&block);
@@ -48,10 +49,13 @@ struct RowMemory {
 }
 
 impl RowMemory {
-    /// Returns none if threads or boxes are too many, pairs too few, or memory is refused.
+    /// Returns none if threads or boxes are too many, pairs too few, rows so long that threads are
+    /// to share one, or memory is refused.
     fn new(count: usize, boxes: usize) -> Option<Self> {
         let threads = rayon::current_num_threads();
-        if threads > MAX_ROW_THREADS || boxes > MAX_ROW_BOXES || count < SPARSE_ROWS * boxes {
+        let are_few = threads <= MAX_ROW_THREADS && boxes <= MAX_ROW_BOXES;
+        let longest = PAIR_BUCKET as usize * boxes;
+        if !are_few || count < SPARSE_ROWS * boxes || count > longest {
             return None;
         }
         u32::try_from(count).ok()?;
@@ -90,7 +94,6 @@ fn by_rows(
             before += std::mem::replace(&mut ends[index], before);
         }
     }
-    try_alloc::reserve_ahead(sorted, count)?;
     sorted.resize(count, Pair::default());
     let target = Target::reserve(&mut seconds, count)?;
     ends.par_chunks_mut(boxes)
@@ -102,8 +105,9 @@ fn by_rows(
                     // SAFETY: the positions of all parts and rows differ and are below `count`,
                     // which was reserved, because each part writes to a row as many `b`s as it
                     // counted there.
-                    unsafe { target.write(&mut (*end as usize), pair.b) };
-                    *end += 1;
+                    let mut at = *end as usize;
+                    unsafe { target.write(&mut at, pair.b) };
+                    *end = at as u32;
                 }
             }
         });
@@ -111,27 +115,22 @@ fn by_rows(
     // SAFETY: as many were reserved, and each of them was written above.
     unsafe { seconds.set_len(count) };
     // The ends of the last part are those of the rows.
-    sort_rows(sorted, &mut seconds, &ends[ends.len() - boxes..]);
-    Ok(())
+    sort_in_tasks(sorted, &mut seconds, &ends[ends.len() - boxes..])
 }
 
 /// Sorts the `b`s of each row and writes its pairs. A task has about a bucket of pairs.
-fn sort_rows(mut pairs: &mut [Pair], mut seconds: &mut [u32], ends: &[u32]) {
+fn sort_in_tasks(mut pairs: &mut [Pair], mut seconds: &mut [u32], ends: &[u32]) -> Result<()> {
     let mut tasks = Vec::new();
-    let (mut row, mut start) = (0, 0);
+    let (mut row, mut start) = (0, 0_u32);
     while row < ends.len() {
         let full = start.saturating_add(PAIR_BUCKET as u32);
-        let rows = ends[row..].partition_point(|&end| end < full) + 1;
-        let rows = row..(row + rows).min(ends.len());
+        let count = ends[row..].partition_point(|&end| end < full) + 1;
+        let rows = row..(row + count).min(ends.len());
         let end = ends[rows.end - 1];
         let (some_pairs, more_pairs) = pairs.split_at_mut((end - start) as usize);
         let (some_seconds, more_seconds) = seconds.split_at_mut((end - start) as usize);
-        tasks.push((
-            some_pairs,
-            some_seconds,
-            rows.start as u32,
-            &ends[rows.clone()],
-        ));
+        let task = (some_pairs, some_seconds, row as u32, &ends[rows.clone()]);
+        try_alloc::push(&mut tasks, task)?;
         (pairs, seconds, row, start) = (more_pairs, more_seconds, rows.end, end);
     }
     tasks.into_par_iter().for_each_init(
@@ -140,6 +139,7 @@ fn sort_rows(mut pairs: &mut [Pair], mut seconds: &mut [u32], ends: &[u32]) {
             sorter.sort_rows(pairs, seconds, first, ends);
         },
     );
+    Ok(())
 }
 
 /// Sorts `count` pairs by a partition into buckets.
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn blocks_of_any_size_are_sorted() {
         let spare = SpareBlocks::default();
-        // By row on few threads, by bucket on more.
+        // By row where threads and boxes are few and rows neither short nor long, else by bucket.
         for threads in [1, 3, MAX_ROW_THREADS + 1] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             let pool = pool.expect("threads");
@@ -235,6 +235,8 @@ mod tests {
                 (100_000, 1_000_000, 1),
                 (100_000, 300, 1),
                 (100_000, 20_000, 1),
+                (17_000, 3_000, 1),
+                (200_000, 30, 10),
                 (100_000, 20_000, 50),
                 (700_000, 1_000_000, 1 << 20),
             ] {

@@ -1,4 +1,4 @@
-//! Sorts the pairs of one bucket in cache. A *row* is all pairs of one `a`.
+//! Sorts the pairs of a bucket, or of some rows, in cache. A *row* is all pairs of one `a`.
 
 use crate::Pair;
 use crate::cpu::lanes::{Job, LANES, Lanes, run_best};
@@ -107,8 +107,9 @@ fn resize<T: Clone + Default>(list: &mut Vec<T>, len: usize) -> Result<(), TryRe
 struct RowsJob<'a> {
     groups: &'a mut Groups,
     first: u32,
-    /// The start of the first row, and the end of each.
+    /// The start of the first row.
     start: u32,
+    /// The end of each row.
     ends: &'a [u32],
     seconds: &'a mut [u32],
     pairs: &'a mut [Pair],
