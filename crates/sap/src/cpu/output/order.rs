@@ -102,10 +102,10 @@ fn by_rows(
             for block in blocks {
                 for pair in block {
                     let end = &mut ends[pair.a as usize];
+                    let mut at = *end as usize;
                     // SAFETY: the positions of all parts and rows differ and are below `count`,
                     // which was reserved, because each part writes to a row as many `b`s as it
                     // counted there.
-                    let mut at = *end as usize;
                     unsafe { target.write(&mut at, pair.b) };
                     *end = at as u32;
                 }
