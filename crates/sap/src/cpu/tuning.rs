@@ -257,8 +257,8 @@ pub(super) const PAIR_BUCKET: u64 = 8 * 1024;
 
 /// Max threads, and boxes, for which pairs are counted and written by row rather than by bucket, if
 /// there are at least [`SPARSE_ROWS`] for each box: one pass less. Of one thread the `order` stage
-/// of 4.5 M pairs takes 57 ms instead of 71, of 770,000 pairs 6.8 instead of 10.4, of 133,000 1.3
-/// instead of 2.0, of 30,000 0.26 instead of 0.43; of two threads 35 and 37, 3.5 and 6.2, 0.84 and
+/// of 4.5 M pairs takes 61 ms instead of 69, of 770,000 pairs 7.0 instead of 10.2, of 133,000 1.3
+/// instead of 2.0, of 30,000 0.29 instead of 0.43; of two threads 35 and 37, 3.5 and 6.2, 0.84 and
 /// 1.04, 0.15 and 0.21; of 1.9 M pairs of 250,000 boxes in random order, 26 and 30 of one. More
 /// threads are not measured: one thread sums the counts of all, each of which is to fit in L2.
 pub(super) const MAX_ROW_THREADS: usize = 4;

@@ -54,8 +54,8 @@ impl RowMemory {
     fn new(count: usize, boxes: usize) -> Option<Self> {
         let threads = rayon::current_num_threads();
         let are_few = threads <= MAX_ROW_THREADS && boxes <= MAX_ROW_BOXES;
-        let longest = PAIR_BUCKET as usize * boxes;
-        if !are_few || count < SPARSE_ROWS * boxes || count > longest {
+        // The products are of few boxes, so that they fit in 32 bits.
+        if !are_few || count < SPARSE_ROWS * boxes || count > PAIR_BUCKET as usize * boxes {
             return None;
         }
         u32::try_from(count).ok()?;
