@@ -69,6 +69,14 @@ struct Exact {
     }
 };
 
+// Memory that the steps after this one find zero, in units of 16 bytes. The threads of a launch
+// share it, so that it needs no launch of its own.
+struct Clear {
+    uint4* units;
+    u64 len;
+};
+ASSERT_LAYOUT(Clear, 16, AT(units, 0) AT(len, 8));
+
 // What all boxes of a launch share.
 struct Prepare {
     u32 n;       // boxes in this set
@@ -85,11 +93,12 @@ struct Prepare {
     const u32* worlds;
     const u32* last_worlds;
     State* state;
+    Clear clear[3];
 };
-ASSERT_LAYOUT(Prepare, 88,
+ASSERT_LAYOUT(Prepare, 136,
     AT(n, 0) AT(base, 4) AT(second, 8) AT(known, 12) AT(margin, 16) AT(resting, 20) AT(last, 24)
     AT(stored, 32) AT(given, 40) AT(filters, 48) AT(last_filters, 56) AT(worlds, 64)
-    AT(last_worlds, 72) AT(state, 80));
+    AT(last_worlds, 72) AT(state, 80) AT(clear, 88));
 
 DEVICE bool same_bits(const Box& a, const Box& b) {
     bool same = true;
@@ -126,6 +135,11 @@ DEVICE void prepare(const Source& source, const Prepare& p, List& list) {
     bool valid = true, held = false, differs = false, rests = false;
     if (present) valid = source.read(i, box);
     list.before(i, present);
+#pragma unroll
+    for (u32 k = 0; k < 3; k++) {
+        for (u64 at = i; at < p.clear[k].len; at += gridDim.x * blockDim.x)
+            p.clear[k].units[at] = make_uint4(0, 0, 0, 0);
+    }
     // Where a block has seen a change, the last boxes tell nothing more. One thread asks for all:
     // reads of one word wait for each other.
     __shared__ bool compares;

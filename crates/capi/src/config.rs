@@ -150,6 +150,7 @@ impl RadsweepConfig {
             min_resting: (given.min_resting > 0)
                 .then(|| usize::try_from(given.min_resting).unwrap_or(usize::MAX)),
             threads: NonZero::new(usize::try_from(given.threads).unwrap_or(usize::MAX)),
+            timings: true,
         })
     }
 }

@@ -14,8 +14,8 @@
 //! The strategy is `auto` unless one is named, without events. Pairs are compared with those of the
 //! CPU engine. It prints one JSON object a line, then a table. All times are medians: `ms` is the
 //! sum of the stages by GPU events, `whole_ms` what the call takes for the caller, with the wait of
-//! the host, and `max_whole_ms` the longest of these. `RADSWEEP_QUICK=1` takes small sizes and few
-//! runs.
+//! the host, `max_whole_ms` the longest of these, and `untimed_whole_ms` what it takes without
+//! [`Config::timings`], by turns. `RADSWEEP_QUICK=1` takes small sizes and few runs.
 
 use sap::internals::pair_hash;
 use sap::{
@@ -298,6 +298,10 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         ..Config::default()
     };
     let mut broad_phase = BroadPhase::new(config.clone())?;
+    let mut untimed = BroadPhase::new(Config {
+        timings: false,
+        ..config.clone()
+    })?;
     let stream = broad_phase.stream().ok_or("no stream")?.clone();
     // Two frames alternate, because an unchanged frame would be recognised and not swept.
     let moved = |(i, b)| run.motion.of(i, b);
@@ -309,7 +313,7 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         .map(|filters| stream.from_slice(filters))
         .transpose()?;
     let mut reports: Vec<Report> = Vec::new();
-    let mut wholes: Vec<f64> = Vec::new();
+    let [mut wholes, mut untimed_wholes] = [Vec::new(), Vec::new()];
     for number in 0..2 * (WARM_UP + runs).div_ceil(2) {
         let mut frame = DeviceFrame::boxes(frames[(number + 1) % 2].slice());
         if let Some(filters) = &filters {
@@ -317,14 +321,22 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         }
         stream.synchronize()?;
         let start = Instant::now();
+        untimed.update_device(frame)?;
+        let untimed_whole = start.elapsed().as_secs_f64() * 1e3;
+        let start = Instant::now();
         let report = broad_phase.update_device(frame)?.clone();
         let whole = start.elapsed().as_secs_f64() * 1e3;
         if number >= WARM_UP {
             reports.push(report);
             wholes.push(whole);
+            untimed_wholes.push(untimed_whole);
         }
     }
     broad_phase.download()?;
+    untimed.download()?;
+    if untimed.pairs() != broad_phase.pairs() {
+        return Err(format!("{scene}: other pairs without times").into());
+    }
     let hash = pair_hash(broad_phase.pairs());
 
     let mut on_cpu = BroadPhase::new(Config {
@@ -349,6 +361,7 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
     let ms = median(totals.collect());
     let max_ms = wholes.iter().copied().fold(0.0, f64::max);
     let whole_ms = median(wholes);
+    let untimed_whole_ms = median(untimed_wholes);
     let by_name: serde_json::Map<_, _> = stages
         .iter()
         .map(|&(name, ms)| (name.to_owned(), ms.into()))
@@ -356,6 +369,7 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
     let line = serde_json::json!({
         "bench": "sweep", "scene": scene, "n": n, "pairs": pairs, "hash": format!("{hash:016x}"), "tests": tests, "resting": last.stats.resting,
         "strategy": last.stats.strategy.name(), "ms": ms, "whole_ms": whole_ms, "max_whole_ms": max_ms,
+        "untimed_whole_ms": untimed_whole_ms,
         "stages": by_name, "runs": reports.len(),
     });
     println!("{line}");

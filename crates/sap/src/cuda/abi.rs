@@ -81,6 +81,27 @@ impl State {
     }
 }
 
+/// Memory that the kernels of the stage `bounds` set to zero for the steps after them, in units of
+/// 16 bytes.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Clear {
+    pub(crate) units: DevicePtr<u32>,
+    pub(crate) len: u64,
+}
+
+assert_layout!(Clear, 16: units 0, len 8);
+
+impl Clear {
+    /// The bytes of a unit.
+    pub(crate) const UNIT: usize = 16;
+
+    pub(crate) const NOTHING: Self = Self {
+        units: DevicePtr::NULL,
+        len: 0,
+    };
+}
+
 /// The arguments that all kernels of the stage `bounds` share.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -103,12 +124,13 @@ pub(crate) struct Prepare {
     pub(crate) worlds: DevicePtr<u32>,
     pub(crate) last_worlds: DevicePtr<u32>,
     pub(crate) state: DevicePtr<State>,
+    pub(crate) clear: [Clear; 3],
 }
 
 assert_layout!(
-    Prepare, 88:
+    Prepare, 136:
     n 0, base 4, second 8, known 12, margin 16, resting 20, last 24, stored 32, given 40,
-    filters 48, last_filters 56, worlds 64, last_worlds 72, state 80,
+    filters 48, last_filters 56, worlds 64, last_worlds 72, state 80, clear 88,
 );
 
 /// The boxes in the order of the sweep axis, and the work list of the sweep.

@@ -1,16 +1,22 @@
 //! The counters of an update: what the kernels count, and the host's one read of it.
 
 use crate::Result;
-use crate::cuda::abi::{State, counter};
+use crate::cuda::abi::{Clear, State, counter};
 use crate::cuda::memory::HostBuffer;
 use bytemuck::Zeroable;
 use gpu::{Buffer, DevicePtr, Slice, SliceMut, Stream};
 use gpusort::cuda::SortOutcome;
-use std::mem::offset_of;
+use std::mem::{self, offset_of};
+
+const _: () = assert!(size_of::<State>().is_multiple_of(Clear::UNIT));
 
 /// The counters on the device, and memory to read them into.
 pub(crate) struct Counters {
     state: Buffer<State>,
+    /// Those of the next update, which the kernels of this one set to zero, and whether they have.
+    /// None where the address must stay.
+    next: Option<Buffer<State>>,
+    next_is_zero: bool,
     read: HostBuffer<State>,
     /// Whether what a search starts from is as it was when all were set to zero, or counted for it.
     is_fresh: bool,
@@ -20,8 +26,18 @@ impl Counters {
     pub(crate) fn new(stream: &Stream) -> Result<Self> {
         Ok(Self {
             state: stream.alloc_zeroed(1)?,
+            next: None,
+            next_is_zero: false,
             read: HostBuffer::new(stream.device(), 1)?,
             is_fresh: false,
+        })
+    }
+
+    /// Returns counters that an update sets to zero for the next one.
+    pub(crate) fn alternating(stream: &Stream) -> Result<Self> {
+        Ok(Self {
+            next: Some(stream.alloc(1)?),
+            ..Self::new(stream)?
         })
     }
 
@@ -30,11 +46,33 @@ impl Counters {
         self.state.slice().device_ptr()
     }
 
-    /// Sets all to zero.
+    /// Sets all to zero. The address may change.
     pub(crate) fn reset(&mut self, stream: &Stream) -> Result<()> {
-        self.clear(stream, size_of::<State>())?;
+        match &mut self.next {
+            Some(next) if mem::take(&mut self.next_is_zero) => mem::swap(&mut self.state, next),
+            _ => self.clear(stream, size_of::<State>())?,
+        }
         self.is_fresh = true;
         Ok(())
+    }
+
+    /// Has the counters stay at one address, for a graph.
+    pub(crate) fn stay(&mut self) {
+        (self.next, self.next_is_zero) = (None, false);
+    }
+
+    /// Returns what is to be zero for the next update, and is none of this one's.
+    pub(crate) fn clear_ahead(&self) -> Clear {
+        let clear = |next: &Buffer<State>| Clear {
+            units: next.slice().device_ptr().cast(),
+            len: (size_of::<State>() / Clear::UNIT) as u64,
+        };
+        self.next.as_ref().map_or(Clear::NOTHING, clear)
+    }
+
+    /// Notes that a kernel clears what `clear_ahead` has returned.
+    pub(crate) const fn record_cleared(&mut self) {
+        self.next_is_zero = self.next.is_some();
     }
 
     /// Sets those to zero that a sweep along an axis starts from. Its tests were counted before,
@@ -55,7 +93,7 @@ impl Counters {
 
     /// Sets the first bytes to zero, unless they are.
     fn restart(&mut self, stream: &Stream, bytes: usize) -> Result<()> {
-        if std::mem::take(&mut self.is_fresh) {
+        if mem::take(&mut self.is_fresh) {
             return Ok(());
         }
         self.clear(stream, bytes)

@@ -110,7 +110,7 @@ impl Engine {
         packed.reserve_exact(&stream, wished.min(allowed))?;
         Ok(Self {
             reader: Reader::new(&device)?,
-            counters: Counters::new(&stream)?,
+            counters: Counters::alternating(&stream)?,
             sorting: Sorting::new(&device, config.sort)?,
             sweep: Sweep::new(&device, config.strategy)?,
             grid: Grid::new(&device, config.min_resting)?,
@@ -119,7 +119,7 @@ impl Engine {
             neighbours: Neighbours::new(&device, config.min_resting)?,
             bound: Bound::default(),
             pair_order: PairOrder::new(&device)?,
-            stages: Marks::new(),
+            stages: Marks::new(config.timings),
             scene: Scene::default(),
             spare: Scene::default(),
             has_last: false,

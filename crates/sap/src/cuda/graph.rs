@@ -69,12 +69,14 @@ impl FrameGraph {
         let config = Config {
             margin: 0.0,
             events: false,
+            timings: false,
             initial_pair_capacity: Some(capacity),
             ..config.clone()
         };
         let mut engine = Box::new(Engine::new(config)?);
-        engine.stages.on = false;
         engine.grid.keep_no_order();
+        engine.pair_order.stay();
+        engine.counters.stay();
         let stream = engine.stream.clone();
         let boxes = stream.from_slice(boxes)?;
         let filters = filters.map(|list| stream.from_slice(list)).transpose()?;

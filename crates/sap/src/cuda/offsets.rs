@@ -1,11 +1,15 @@
 //! Counts that become offsets: `kernels/sap/offsets.cuh`.
 
 use crate::Result;
+use crate::cuda::abi::Clear;
 use crate::cuda::launch::{THREADS, module};
 use gpu::{Device, DevicePtr, Grow, Kernel, Launch, Stream, args, blocks};
+use std::mem;
 
 /// Counts that a block takes.
 const TILE: usize = 2048;
+/// Words of 4 bytes that are cleared at once.
+const UNIT: usize = Clear::UNIT / size_of::<u32>();
 
 /// Memory for counts that become offsets, kept from update to update.
 pub(crate) struct Offsets {
@@ -13,6 +17,10 @@ pub(crate) struct Offsets {
     /// The words that blocks publish, then the counts and one more.
     memory: Grow<u32>,
     n: usize,
+    /// Whether a frame has counted since memory was last to be cleared ahead.
+    is_used: bool,
+    /// Whether the memory for `n` counts is cleared in this frame before they are begun.
+    is_clear: bool,
 }
 
 impl Offsets {
@@ -21,6 +29,8 @@ impl Offsets {
             kernel: module(device)?.kernel("sap_offsets")?,
             memory: Grow::default(),
             n: 0,
+            is_used: false,
+            is_clear: false,
         })
     }
 
@@ -29,11 +39,31 @@ impl Offsets {
         2 * (self.n.div_ceil(TILE) + 1)
     }
 
+    /// Returns the units that the words and counts take.
+    fn units(&self) -> usize {
+        (self.words() + self.n + 1).div_ceil(UNIT)
+    }
+
+    /// Returns what is to be zero for as many counts as in the last frame, if that had any and they
+    /// take at most `max` units. The caller clears it before [`Offsets::begin`], or fails.
+    pub(crate) fn clear_ahead(&mut self, max: u64) -> Clear {
+        let len = self.units() as u64;
+        self.is_clear = mem::take(&mut self.is_used) && len <= max;
+        if !self.is_clear {
+            return Clear::NOTHING;
+        }
+        let units = self.memory.device_ptr();
+        Clear { units, len }
+    }
+
     /// Sets `n` counts to zero.
     pub(crate) fn begin(&mut self, stream: &Stream, n: usize) -> Result<()> {
-        self.n = n;
-        let all = self.words() + n + 1;
-        stream.fill_u32(self.memory.reserve(stream, all)?, 0)?;
+        let is_clear = mem::take(&mut self.is_clear) && n == self.n;
+        (self.n, self.is_used) = (n, true);
+        let memory = self.memory.reserve(stream, self.units() * UNIT)?;
+        if !is_clear {
+            stream.fill_u32(memory, 0)?;
+        }
         Ok(())
     }
 

@@ -6,21 +6,20 @@ use gpu::{Stages, Stream};
 /// The marks between an update's stages.
 pub(crate) struct Marks {
     stages: Stages,
-    /// False in the engine of a graph, which has no times.
-    pub(crate) on: bool,
+    is_on: bool,
 }
 
 impl Marks {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(is_on: bool) -> Self {
         Self {
             stages: Stages::new(),
-            on: true,
+            is_on,
         }
     }
 
     /// Begins a stage. It lasts until the next mark.
     pub(crate) fn mark(&mut self, stream: &Stream, stage: &'static str) -> Result<()> {
-        if self.on {
+        if self.is_on {
             self.stages.mark(stream, stage)?;
         }
         Ok(())
@@ -28,14 +27,17 @@ impl Marks {
 
     /// Ends a stage, before the device waits for the host.
     pub(crate) fn pause(&mut self, stream: &Stream) -> Result<()> {
-        if self.on {
+        if self.is_on {
             self.stages.pause(stream)?;
         }
         Ok(())
     }
 
-    /// Returns the milliseconds of each stage since the last call. Waits.
+    /// Waits for the work so far, and returns the milliseconds of each stage since the last call.
     pub(crate) fn timings(&mut self, stream: &Stream) -> Result<Timings> {
+        if !self.is_on {
+            stream.synchronize()?;
+        }
         Ok(timings(&self.stages.finish(stream)?))
     }
 }

@@ -5,12 +5,12 @@
 //! The state of one call is in its [`Plan`]. Nothing that can be seen changes before the end of
 //! [`Engine::publish`], the last step.
 
-use crate::cuda::abi::State;
+use crate::cuda::abi::{Clear, State};
 use crate::cuda::engine::Engine;
 use crate::cuda::find::attempt::Searched;
 use crate::cuda::find::plan::{FoundBy, Plan};
 use crate::cuda::input::device_frame::DeviceFrame;
-use crate::cuda::input::scene::Last;
+use crate::cuda::input::scene::{Beside, Last};
 use crate::cuda::input::source::Source;
 use crate::cuda::limits::out_of_memory;
 use crate::cuda::memory::HostPairs;
@@ -105,6 +105,7 @@ impl Engine {
         let sets = [source];
         plan.leaves_resting = self.resting.in_use();
         plan.by_list = !asks_first && self.neighbours.in_use();
+        plan.arranges = !asks_first && !plan.by_list;
         plan.by_list = self.check(&sets, self.as_next_frame(), plan)?;
         if asks_first {
             self.stages.pause(&self.stream)?;
@@ -196,6 +197,7 @@ impl Engine {
     fn check(&mut self, sets: &[Source], reading: Reading, plan: &Plan) -> Result<bool> {
         self.stages.mark(&self.stream, "bounds")?;
         self.counters.reset(&self.stream)?;
+        let clear = self.clear_ahead(plan);
         let list = if plan.by_list {
             self.counters.record_use();
             self.candidates()?
@@ -211,13 +213,32 @@ impl Engine {
             leaves_resting: plan.leaves_resting,
             list,
         });
-        let (stream, state) = (&self.stream, self.counters.ptr());
+        let beside = Beside {
+            state: self.counters.ptr(),
+            clear,
+        };
         self.spare
-            .prepare(stream, &self.reader, state, sets, margin, last)?;
+            .prepare(&self.stream, &self.reader, beside, sets, margin, last)?;
+        if self.spare.n > 0 {
+            self.counters.record_cleared();
+        }
         if list.is_some() {
             self.neighbours.record_launch();
         }
         Ok(list.is_some())
+    }
+
+    /// Returns what is to be zero for the steps after the stage `bounds`, if these are known to come,
+    /// and for the next update. Each box pays for a few units.
+    fn clear_ahead(&mut self, plan: &Plan) -> [Clear; 3] {
+        let max = if plan.arranges {
+            2 * self.spare.n as u64 + 1024
+        } else {
+            0
+        };
+        let counts = [self.grid.clear_ahead(max), self.pair_order.clear_ahead(max)];
+        let [buckets, rows] = counts;
+        [self.counters.clear_ahead(), buckets, rows]
     }
 
     /// Reads sets into the spare scene on their own, without margin.

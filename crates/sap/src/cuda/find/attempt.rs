@@ -40,7 +40,6 @@ impl Engine {
     /// Plans the search of the uploaded frame, and arranges its boxes: the stages `keys` and
     /// `sort`.
     pub(crate) fn arrange(&mut self, plan: &mut Plan) -> Result<()> {
-        self.stages.mark(&self.stream, "keys")?;
         loop {
             self.choose_finder(plan)?;
             match self.arrange_boxes(plan) {
@@ -63,7 +62,10 @@ impl Engine {
         plan.finder = match self.config.strategy {
             Strategy::Auto | Strategy::Subdivided => {
                 let active = active(&self.resting, &self.spare, plan);
-                self.grid.plan(&self.stream, active.scene)?;
+                if !self.grid.keep_plan(active.scene) {
+                    self.stages.mark(&self.stream, "keys")?;
+                    self.grid.plan(&self.stream, active.scene)?;
+                }
                 Finder::Cells
             }
             strategy => Finder::Axis(strategy),
@@ -103,6 +105,7 @@ impl Engine {
             // SAFETY: as above.
             unsafe { self.tree.arrange(stream, sorting, active, search)? };
         } else {
+            self.stages.mark(stream, "keys")?;
             self.sweep.make_keys(stream, scene, search)?;
             self.stages.mark(stream, "sort")?;
             self.sweep.sort(stream, &mut self.sorting, scene, search)?;
@@ -199,12 +202,7 @@ impl Engine {
         let (stream, capacity) = (&self.stream, self.packed.capacity());
         let mut keys = Keys::new(&self.packed.part_mut(capacity)?, self.spare.index_bits());
         let order = match self.config.sort {
-            Algorithm::Auto => {
-                // Only a graph is not timed.
-                let in_graph = !self.stages.on;
-                self.pair_order
-                    .begin(stream, self.spare.n, &mut keys, in_graph)?
-            }
+            Algorithm::Auto => self.pair_order.begin(stream, self.spare.n, &mut keys)?,
             _ => Order::Sort,
         };
         self.restart_counters(plan)?;

@@ -2,7 +2,7 @@
 //! search of these cells.
 
 use crate::choice::Choice;
-use crate::cuda::abi::{Accept, Keys, State, counter};
+use crate::cuda::abi::{Accept, Clear, Keys, State, counter};
 use crate::cuda::find::bound::Finder;
 use crate::cuda::find::box_order::{BoxOrder, Orders};
 use crate::cuda::find::cut::Cut;
@@ -167,21 +167,25 @@ impl Grid {
         })
     }
 
-    /// Plans the cut of a frame: that of the last frames, or a new one, for which it waits only
-    /// where the frame is unlike these.
-    pub(crate) fn plan(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
+    /// Takes the cut of the last frames, if it suits a frame. Returns whether it does.
+    pub(crate) fn keep_plan(&mut self, scene: &Scene) -> bool {
         if let Some(next) = self.next_plan.take() {
             self.plan = Some(next);
-        }
-        if scene.n > 0 && !self.is_planned(scene) {
-            self.drop_plan();
-            self.sample(stream, scene)?;
-            stream.synchronize()?;
-            self.plan = Some(self.plan_of(scene.n, scene.worlds.is_some()));
         }
         if let Some(plan) = &self.plan {
             self.cut = plan.cut;
         }
+        scene.n == 0 || self.is_planned(scene)
+    }
+
+    /// Cuts a frame that is unlike the last ones. Waits for a sample of it.
+    pub(crate) fn plan(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
+        self.drop_plan();
+        self.sample(stream, scene)?;
+        stream.synchronize()?;
+        let plan = self.plan_of(scene.n, scene.worlds.is_some());
+        self.cut = plan.cut;
+        self.plan = Some(plan);
         Ok(())
     }
 
@@ -240,6 +244,11 @@ impl Grid {
             worlds,
             forecast: Forecast::new(n, candidates(sample, n), cost),
         }
+    }
+
+    /// Returns what is to be zero before boxes are arranged, of at most `max` units.
+    pub(crate) fn clear_ahead(&mut self, max: u64) -> Clear {
+        self.buckets.clear_ahead(max)
     }
 
     /// Drops the plan, so that the next frame makes another cut.

@@ -13,6 +13,9 @@ pub(crate) struct Plan {
     pub(crate) leaves_resting: bool,
     /// Whether the neighbour list has the pairs.
     pub(crate) by_list: bool,
+    /// Whether boxes are arranged after they are read, without a wait to learn whether any has
+    /// changed.
+    pub(crate) arranges: bool,
     /// Whether the sweep may be skipped if the kernels see no change.
     pub(crate) may_skip: bool,
     /// Whether the pairs are compared with those of the last update.
@@ -30,6 +33,7 @@ impl Plan {
             choice: None,
             leaves_resting: false,
             by_list: false,
+            arranges: true,
             may_skip: false,
             compares: false,
             is_bounded: matches!(config.strategy, Strategy::Auto),

@@ -1,7 +1,7 @@
 //! A frame on the device: checked boxes in `f32` with their margin, and the lists that decide about
 //! pairs. It borrows nothing of the caller's.
 
-use crate::cuda::abi::{Accept, Candidates, Prepare, State};
+use crate::cuda::abi::{Accept, Candidates, Clear, Prepare, State};
 use crate::cuda::input::patch::{Patch, patches};
 use crate::cuda::input::reader::{RawBoxes, Reader};
 use crate::cuda::input::source::{BoxLists, List, Source};
@@ -170,7 +170,7 @@ impl Scene {
         &mut self,
         stream: &Stream,
         reader: &Reader,
-        state: DevicePtr<State>,
+        beside: Beside,
         sets: &[Source],
         margin: f32,
         last: Option<Last>,
@@ -202,7 +202,8 @@ impl Scene {
                 .and_then(|last| last.worlds.as_ref())
                 .map_or(DevicePtr::NULL, |_| address(&self.worlds)),
             last_worlds: last.map_or(DevicePtr::NULL, |last| address(&last.worlds)),
-            state,
+            state: beside.state,
+            clear: beside.clear,
         };
         for (set, &boxes) in sets.iter().zip(&self.raw_boxes) {
             let (n, base) = (set.len(), p.base as usize);
@@ -211,6 +212,7 @@ impl Scene {
                 // SAFETY: `upload` left the addresses of the set's boxes. `stored` and `given` have
                 // memory for `base + n` boxes, those of the last update for `known`.
                 unsafe { reader.prepare(stream, boxes, p, list)? };
+                p.clear = [Clear::NOTHING; 3];
                 // A set that came in f32, where the other is tested in f64.
                 if let Some(exact) = self.exact.as_mut().filter(|_| !set.is_exact()) {
                     let own = base..base + n;
@@ -286,6 +288,13 @@ impl Scene {
     pub(crate) fn index_bits(&self) -> u32 {
         usize::BITS - self.n.saturating_sub(1).leading_zeros()
     }
+}
+
+/// What the kernels of the stage `bounds` write beside the scene.
+pub(crate) struct Beside {
+    pub(crate) state: DevicePtr<State>,
+    /// What the first launch sets to zero.
+    pub(crate) clear: [Clear; 3],
 }
 
 /// The scene of the last update, and what is kept of it.

@@ -129,7 +129,7 @@ impl Builder {
             self.counters.restart_search(stream)?;
             let bits = scene.index_bits();
             let mut keys = Keys::new(&self.packed.part_mut(capacity)?, bits);
-            let order = self.order.begin(stream, n, &mut keys, false)?;
+            let order = self.order.begin(stream, n, &mut keys)?;
             // SAFETY: the addresses are those of this frame and this builder.
             unsafe { self.grid.find(stream, n, search, keys)? };
             let (counters, lists) = (&mut self.counters, [&mut self.packed, &mut *list]);

@@ -7,7 +7,7 @@ mod groups;
 mod rows;
 
 use crate::Result;
-use crate::cuda::abi::{Keys, PAIR_SORT, State};
+use crate::cuda::abi::{Clear, Keys, PAIR_SORT, State};
 use crate::cuda::counters::Counters;
 use crate::cuda::launch::{linear, module};
 use crate::cuda::sorting::Sorting;
@@ -45,6 +45,8 @@ pub(crate) struct PairOrder {
     expected: usize,
     /// Has frames sorted by all bits after a row or group that was too long.
     backoff: Backoff,
+    /// Whether frames are recorded, and may turn to no other way.
+    in_graph: bool,
 }
 
 impl PairOrder {
@@ -55,18 +57,23 @@ impl PairOrder {
             groups: Groups::new(device)?,
             expected: 0,
             backoff: Backoff::new(MIN_ROWS_WAIT, MAX_ROWS_WAIT),
+            in_graph: false,
         })
     }
 
+    /// Has all frames take ways that are right for any pairs, so that a frame may be recorded.
+    pub(crate) const fn stay(&mut self) {
+        self.in_graph = true;
+    }
+
+    /// Returns what is to be zero before pairs are found, of at most `max` units.
+    pub(crate) fn clear_ahead(&mut self, max: u64) -> Clear {
+        self.rows.clear_ahead(max)
+    }
+
     /// Chooses how the pairs of the coming search are put in order, and has it count them by row if
-    /// need be. In a graph that is a way that is right for any pairs.
-    pub(crate) fn begin(
-        &mut self,
-        stream: &Stream,
-        n: usize,
-        keys: &mut Keys,
-        in_graph: bool,
-    ) -> Result<Order> {
+    /// need be.
+    pub(crate) fn begin(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<Order> {
         if self.expected == 0 {
             self.expected = keys.capacity as usize;
         }
@@ -75,9 +82,9 @@ impl PairOrder {
             return Ok(Order::Sort);
         }
         if self.rows.begin(stream, n, expected, keys)? {
-            return Ok(Order::Rows { any: in_graph });
+            return Ok(Order::Rows { any: self.in_graph });
         }
-        if in_graph {
+        if self.in_graph {
             return Ok(Order::Sort);
         }
         let shift = groups::shift(n, keys.bits, expected);

@@ -2,7 +2,7 @@
 //! (`kernels/sap/rows.cuh`).
 
 use crate::Result;
-use crate::cuda::abi::{self, Keys, State, counter};
+use crate::cuda::abi::{self, Clear, Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::offsets::Offsets;
 use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS, MAX_ROW};
@@ -62,6 +62,11 @@ impl Rows {
         self.ranks.reserve(stream, keys.capacity as usize)?;
         (keys.rows, keys.ranks) = (self.offsets.ptr(), self.ranks.device_ptr());
         Ok(true)
+    }
+
+    /// Returns what is to be zero before pairs are found, of at most `max` units.
+    pub(super) fn clear_ahead(&mut self, max: u64) -> Clear {
+        self.offsets.clear_ahead(max)
     }
 
     /// Puts the pairs found in order, with memory for as many `between`. Without `any_row` that is
