@@ -17,6 +17,7 @@
 //! the host, `max_whole_ms` the longest of these, and `untimed_whole_ms` what it takes without
 //! [`Config::timings`], by turns. `RADSWEEP_QUICK=1` takes small sizes and few runs.
 
+use gpu::{Buffer, Stream};
 use sap::internals::pair_hash;
 use sap::{
     Aabb, Backend, BroadPhase, Config, DeviceFrame, Filter, FilterFlags, Frame, FrameGraph, Report,
@@ -287,6 +288,29 @@ fn from_host(n: usize, listed: bool, runs: usize) -> Result<()> {
     Ok(())
 }
 
+/// Two frames on the stream of the engine that reads them.
+struct OnDevice {
+    boxes: [Buffer<Aabb>; 2],
+    filters: Option<Buffer<Filter>>,
+}
+
+impl OnDevice {
+    fn new(stream: &Stream, [a, b]: [&[Aabb]; 2], filters: Option<&[Filter]>) -> Result<Self> {
+        Ok(Self {
+            boxes: [stream.from_slice(a)?, stream.from_slice(b)?],
+            filters: filters.map(|list| stream.from_slice(list)).transpose()?,
+        })
+    }
+
+    fn frame(&self, number: usize) -> DeviceFrame<'_> {
+        let frame = DeviceFrame::boxes(self.boxes[number % 2].slice());
+        match &self.filters {
+            Some(filters) => frame.filters(filters.slice()),
+            None => frame,
+        }
+    }
+}
+
 /// Measures updates from the device, and prints the JSON line.
 fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
     let (scene, boxes) = (run.scene, &run.boxes[..]);
@@ -306,25 +330,20 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
     // Two frames alternate, because an unchanged frame would be recognised and not swept.
     let moved = |(i, b)| run.motion.of(i, b);
     let shifted: Vec<Aabb> = boxes.iter().enumerate().map(moved).collect();
-    let frames = [stream.from_slice(boxes)?, stream.from_slice(&shifted)?];
-    let filters = run
-        .filters
-        .as_ref()
-        .map(|filters| stream.from_slice(filters))
-        .transpose()?;
+    let frames = [boxes, &shifted];
+    let timed_input = OnDevice::new(&stream, frames, run.filters.as_deref())?;
+    let other_stream = untimed.stream().ok_or("no stream")?.clone();
+    let untimed_input = OnDevice::new(&other_stream, frames, run.filters.as_deref())?;
     let mut reports: Vec<Report> = Vec::new();
     let [mut wholes, mut untimed_wholes] = [Vec::new(), Vec::new()];
     for number in 0..2 * (WARM_UP + runs).div_ceil(2) {
-        let mut frame = DeviceFrame::boxes(frames[(number + 1) % 2].slice());
-        if let Some(filters) = &filters {
-            frame = frame.filters(filters.slice());
-        }
-        stream.synchronize()?;
         let start = Instant::now();
-        untimed.update_device(frame)?;
+        untimed.update_device(untimed_input.frame(number + 1))?;
         let untimed_whole = start.elapsed().as_secs_f64() * 1e3;
         let start = Instant::now();
-        let report = broad_phase.update_device(frame)?.clone();
+        let report = broad_phase
+            .update_device(timed_input.frame(number + 1))?
+            .clone();
         let whole = start.elapsed().as_secs_f64() * 1e3;
         if number >= WARM_UP {
             reports.push(report);

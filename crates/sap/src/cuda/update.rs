@@ -14,6 +14,7 @@ use crate::cuda::input::scene::{Beside, Last};
 use crate::cuda::input::source::Source;
 use crate::cuda::limits::out_of_memory;
 use crate::cuda::memory::HostPairs;
+use crate::cuda::tuning::MAX_CLEARED;
 use crate::engine::Engine as _;
 use crate::{Error, Invalid, Report, Result, Stats};
 use std::mem;
@@ -228,11 +229,12 @@ impl Engine {
         Ok(list.is_some())
     }
 
-    /// Returns what is to be zero for the steps after the stage `bounds`, if these are known to come,
-    /// and for the next update. Each box pays for a few units.
+    /// Returns what is to be zero for the steps after the stage `bounds`, if these are known to come
+    /// and it is little, and for the next update.
     fn clear_ahead(&mut self, plan: &Plan) -> [Clear; 3] {
+        // Few boxes that follow many have less.
         let max = if plan.arranges {
-            2 * self.spare.n as u64 + 1024
+            MAX_CLEARED.min(2 * self.spare.n as u64 + 1024)
         } else {
             0
         };

@@ -18,6 +18,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("device::unchanged_from_the_host", unchanged_from_the_host),
     ("device::same_twice", same_twice),
     ("device::two_threads", two_threads),
+    ("device::untimed", untimed),
 ];
 
 /// Lists are the same for boxes from the device and from the host, downloaded or not.
@@ -57,6 +58,52 @@ fn resident(strategy: Strategy) -> Result<(), Failed> {
         device.pairs().is_empty() && device.device_pairs().map_err(text)?.is_empty(),
         || "not cleared".to_owned(),
     )
+}
+
+/// Without times everything else is the same, whatever the last frames were: in frames of as many
+/// boxes, of others, of none, and where nothing moves.
+fn untimed(strategy: Strategy) -> Result<(), Failed> {
+    let config = Config {
+        timings: false,
+        ..cuda(strategy)
+    };
+    let (mut timed, mut untimed) = (engine(&cuda(strategy)), engine(&config));
+    let stream = timed.stream().ok_or("no stream")?.clone();
+    let mut random = Random::new(9);
+    let n = sized(20_000, 300);
+    for n in [n, n, n, n / 2, n / 2, 0, 0, 1, n, n] {
+        let boxes = uniform(&mut random, n, 2.0);
+        for from_host in [false, false, true] {
+            let on_device = stream.from_slice(&boxes).map_err(text)?;
+            let update = |broad_phase: &mut BroadPhase| {
+                let report = if from_host {
+                    broad_phase.update(&boxes)?.clone()
+                } else {
+                    let report = broad_phase.update_device(on_device.slice())?.clone();
+                    broad_phase.download()?;
+                    report
+                };
+                Ok::<_, Error>(report)
+            };
+            let (with, without) = (update(&mut timed)?, update(&mut untimed)?);
+            holds(with.stats.timings.total > 0.0 || n == 0, || {
+                format!("no times of {n} boxes")
+            })?;
+            equal(without.stats.timings, Default::default())?;
+            equal(
+                (with.pairs, with.started, with.ended, with.stats.tests),
+                (
+                    without.pairs,
+                    without.started,
+                    without.ended,
+                    without.stats.tests,
+                ),
+            )?;
+            same_lists(&untimed, &timed)?;
+        }
+        same(untimed.pairs(), &expected(&boxes, OverlapRule::Closed))?;
+    }
+    Ok(())
 }
 
 /// Filters, worlds, excluded pairs and all forms of boxes, on the device and on the host.

@@ -64,7 +64,7 @@ impl Engine {
                 let active = active(&self.resting, &self.spare, plan);
                 if !self.grid.keep_plan(active.scene) {
                     self.stages.mark(&self.stream, "keys")?;
-                    self.grid.plan(&self.stream, active.scene)?;
+                    self.grid.plan_anew(&self.stream, active.scene)?;
                 }
                 Finder::Cells
             }

@@ -178,8 +178,17 @@ impl Grid {
         scene.n == 0 || self.is_planned(scene)
     }
 
-    /// Cuts a frame that is unlike the last ones. Waits for a sample of it.
+    /// Plans the cut of a frame: that of the last frames, or a new one, for which it waits only
+    /// where the frame is unlike these.
     pub(crate) fn plan(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
+        if self.keep_plan(scene) {
+            return Ok(());
+        }
+        self.plan_anew(stream, scene)
+    }
+
+    /// Cuts a frame that is unlike the last ones. Waits for a sample of it.
+    pub(crate) fn plan_anew(&mut self, stream: &Stream, scene: &Scene) -> Result<()> {
         self.drop_plan();
         self.sample(stream, scene)?;
         stream.synchronize()?;
