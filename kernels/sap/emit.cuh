@@ -73,25 +73,27 @@ struct Emitter<Keys> {
         filled = 0;
     }
 
-    // Writes what is left at the end, with one atomic for all warps of the block.
-    DEVICE void flush_block() {
+    // Writes what is left at the end, and adds `more` to `sum`. There is one atomic for each of the
+    // two counts of all warps of the block.
+    DEVICE void flush_block(u64 more, u64* sum) {
         __shared__ u32 left[WARP];
-        __shared__ u64 first;
-        const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
-        if (lane_index() == 0) left[warp] = filled;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            u32 all = 0;
-            for (u32 w = 0; w < warps; w++) {
-                const u32 own = left[w];
-                left[w] = all;
-                all += own;
-            }
-            first = all > 0 ? atomicAdd(count, u64(all)) : 0;
+        __shared__ u64 mores[WARP], first;
+        const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP, lane = lane_index();
+        if (lane == 0) {
+            left[warp] = filled;
+            mores[warp] = more;
         }
         __syncthreads();
-        const u64 base = first + left[warp];
-        write(base);
+        if (warp == 0) {
+            const bool is_warp = lane < warps;
+            const u32 own = is_warp ? left[lane] : 0, up_to = warp_inclusive_sum(own);
+            if (is_warp) left[lane] = up_to - own;
+            if (lane == WARP - 1) first = up_to > 0 ? atomicAdd(count, u64(up_to)) : 0;
+            const u64 all = warp_inclusive_sum(is_warp ? mores[lane] : 0);
+            if (lane == WARP - 1 && all > 0) atomicAdd(sum, all);
+        }
+        __syncthreads();
+        write(first + left[warp]);
     }
 };
 
@@ -116,7 +118,6 @@ struct Emitter<Counts> {
         if (lane_index() == 0 && taken > 0) atomicAdd(count, u64(taken));
         taken = 0;
     }
-    DEVICE void flush_block() { flush(); }
 };
 
 }  // namespace radsweep::sap

@@ -23,14 +23,18 @@
 // and two meshes of 10^5 crowded ones twice as long (H200, 2026-11-23). That is about 2 ns for each
 // atomic on the counters of the frame, which wait for each other.
 //
-// `uniform`, 10^6 boxes in cells of 1.0 (3.6 rows and 8.1 tests a box), on an H200 on 2026-11-21:
-// 112 us. Predicted were 1,100 instructions a warp of 32 boxes, 35 M in all, 38 us at 0.92 T a
-// second and twice that with waits. There are 56 M: a round of 32 tests takes 50, not 35, and
-// laying out the runs and the end of a warp take 700. They are issued in half of all cycles: half
-// of the warps that fit are resident (64 registers, 42 KB a block), and wait for records most of
-// the time.
+// `uniform`, 10^6 boxes in cells of 1.0 (3.6 rows and 8.1 tests a box), on an H200 on 2026-11-27:
+// 95 us. Predicted were 1,100 instructions a warp of 32 boxes, 35 M in all, 38 us at 0.92 T a
+// second and twice that with waits. There were 57 M when it took 110 us, issued in half of all
+// cycles: half of the warps that fit are resident (64 registers, 21 KB a block), and wait for
+// records most of the time. A third of the samples were at the end of a block, where warps wait for
+// the last one and for the atomics of all. Step by step: one sum for both counts of a block's end,
+// 106 us; blocks of 128 threads instead of 256, 104.5; tests without branches, 97.5; without a
+// branch around them, 95. Without gain: 48 registers, so that five warps of eight are resident (125
+// instead of 110, by what is spilled); sums of runs in 32 bits (102 instead of 95); steps known when
+// it is compiled (110).
 //
-// Launch: 256 threads with 32 boxes a warp, 42 KB of shared memory; 64 threads with fewer boxes, as
+// Launch: 128 threads with 32 boxes a warp, 21 KB of shared memory; 64 threads with fewer boxes, as
 // the times of such warps vary much.
 #pragma once
 #include "accept.cuh"
@@ -83,10 +87,10 @@ struct GridShared {
     WarpOut out;
 };
 
-// Whether two boxes overlap, as records store them.
+// Whether two boxes overlap, as records store them. There is no branch in it.
 DEVICE bool overlap(const float4& low, const float4& high, const float4& l, const float4& h) {
-    return low.x <= l.w && l.x <= low.w && low.y <= h.x && l.y <= high.x && low.z <= h.y &&
-           l.z <= high.y;
+    return (low.x <= l.w) & (l.x <= low.w) & (low.y <= h.x) & (l.y <= high.x) & (low.z <= h.y) &
+           (l.z <= high.y);
 }
 
 DEVICE bool overlap_openly(
@@ -155,8 +159,7 @@ struct GridWarp {
     }
 
     // Gives a test's box and record. Returns whether they overlap.
-    DEVICE bool hits(bool there, u32 number, u32 run_number, u32& what, u32& index) const {
-        if (!there) return false;
+    DEVICE bool hits(u32 number, u32 run_number, u32& what, u32& index) const {
         const uint2 run = shared.runs[run_number];
         what = run.y;
         index = run.x + number;
@@ -179,15 +182,16 @@ struct GridWarp {
             const u32 first = shared.begins[round / WARP], second = shared.begins[round / WARP + 1];
             const u32 middle = before + __popc(first), number = round + lane_index();
             u32 what[2], index[2];
+            // Lanes without a test repeat the last one, without a branch.
             const bool one = hits(
-                number < here, base + number, before + __popc(first & up_to_me) - 1, what[0],
+                base + min(number, here - 1), before + __popc(first & up_to_me) - 1, what[0],
                 index[0]);
             const bool two = hits(
-                number + WARP < here, base + number + WARP, middle + __popc(second & up_to_me) - 1,
+                base + min(number + WARP, here - 1), middle + __popc(second & up_to_me) - 1,
                 what[1], index[1]);
             before = middle + __popc(second);
-            push(one, what[0], index[0]);
-            push(two, what[1], index[1]);
+            push(number < here & one, what[0], index[0]);
+            push(number + WARP < here & two, what[1], index[1]);
             __syncwarp();
             while (waiting >= WARP) pop();
         }
@@ -336,35 +340,24 @@ struct GridWarp {
         }
         while (waiting > 0) pop();
         // Warps of few pairs share an atomic; those of crowded boxes do not wait for each other.
-        if (BOXES == WARP) {
-            emitter.flush_block();
-            count_tests();
+        if constexpr (BOXES == WARP) {
+            emitter.flush_block(tests, counter());
         } else {
             emitter.flush();
-            if (lane == 0 && tests > 0) atomicAdd(this->counter(), tests);
+            if (lane == 0 && tests > 0) atomicAdd(counter(), tests);
         }
-    }
-
-    // One atomic a block.
-    DEVICE void count_tests() {
-        __shared__ u64 sum;
-        if (threadIdx.x == 0) sum = 0;
-        __syncthreads();
-        if (lane_index() == 0) atomicAdd(&sum, tests);
-        __syncthreads();
-        if (threadIdx.x == 0 && sum > 0) atomicAdd(&in.state->tests, sum);
     }
 };
 
-constexpr u32 FEW_THREADS = 64;
+constexpr u32 SWEEP_THREADS = 128, FEW_THREADS = 64;
 
 template <u32 BOXES, class Output>
 DEVICE void grid_sweep(const GridInput& in, const Output& output) {
-    __shared__ GridShared<BOXES> shared[(BOXES == WARP ? GRID_THREADS : FEW_THREADS) / WARP];
+    __shared__ GridShared<BOXES> shared[(BOXES == WARP ? SWEEP_THREADS : FEW_THREADS) / WARP];
     GridWarp<BOXES, Output>(in, output, shared[threadIdx.x / WARP]).run();
 }
 
-extern "C" __global__ void __launch_bounds__(GRID_THREADS, 4) sap_grid_sweep_32(
+extern "C" __global__ void __launch_bounds__(SWEEP_THREADS, 8) sap_grid_sweep_32(
     const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
     grid_sweep<32>(in, keys);
 }

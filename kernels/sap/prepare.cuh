@@ -131,15 +131,15 @@ template <class Source, class List>
 DEVICE void prepare(const Source& source, const Prepare& p, List& list) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     const bool present = i < p.n;
-    Box box = empty_box();
-    bool valid = true, held = false, differs = false, rests = false;
-    if (present) valid = source.read(i, box);
-    list.before(i, present);
 #pragma unroll
     for (u32 k = 0; k < 3; k++) {
         for (u64 at = i; at < p.clear[k].len; at += gridDim.x * blockDim.x)
             p.clear[k].units[at] = make_uint4(0, 0, 0, 0);
     }
+    Box box = empty_box();
+    bool valid = true, held = false, differs = false, rests = false;
+    if (present) valid = source.read(i, box);
+    list.before(i, present);
     // Where a block has seen a change, the last boxes tell nothing more. One thread asks for all:
     // reads of one word wait for each other.
     __shared__ bool compares;

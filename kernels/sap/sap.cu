@@ -12,7 +12,8 @@
 // find/attempt.rs), and microseconds on an H200 (132 multiprocessors of 4 x 32 lanes at 1.75 GHz,
 // 4.3 TB/s) for the scene `uniform` of 1,000,000 boxes: 1.36 M pairs; 7.0 G candidates of the
 // sweep, 8.1 M tests in cells. The kernels were timed one by one, on 2026-11-21, `prepare` on
-// 2026-11-23, `offsets` on 2026-11-26; gpu-suite.json has the stages of the last run.
+// 2026-11-23, `offsets` on 2026-11-26, the sweep of cells on 2026-11-27; gpu-suite.json has the
+// stages of the last run.
 //
 //   phase                      bytes a box      launch                         predicted  measured
 //   1 prepare  prepare.cuh     24 + 24 r, 24 w  a thread a box                        20        30
@@ -27,7 +28,7 @@
 //   2 count    grid.cuh        24 r, 8 w, 32    a thread a box                        12        23
 //   3 offsets  offsets.cuh     8 a bucket       2,048 buckets a block of 256           8         8
 //   4 place    grid.cuh        32 r, 32, 32 w   a thread a box                        20        26
-//   5 sweep    grid_sweep.cuh  32 a test        2, 8 or 32 boxes a warp               38       112
+//   5 sweep    grid_sweep.cuh  32 a test        2, 8 or 32 boxes a warp               38        95
 //   the tree, where the others would test far more than they find; a pass for 3 bits of n / 32
 //   2 choose   tree.cuh        24 a sample      a warp a segment
 //   3 keys     tree.cuh        28 r, 8 w        a thread a box

@@ -15,9 +15,8 @@
 //! CPU engine. It prints one JSON object a line, then a table. All times are medians: `ms` is the
 //! sum of the stages by GPU events, `whole_ms` what the call takes for the caller, with the wait of
 //! the host, `max_whole_ms` the longest of these, and `untimed_whole_ms` what it takes without
-//! [`Config::timings`], by turns. `RADSWEEP_QUICK=1` takes small sizes and few runs.
+//! [`Config::timings`]. `RADSWEEP_QUICK=1` takes small sizes and few runs.
 
-use gpu::{Buffer, Stream};
 use sap::internals::pair_hash;
 use sap::{
     Aabb, Backend, BroadPhase, Config, DeviceFrame, Filter, FilterFlags, Frame, FrameGraph, Report,
@@ -288,27 +287,36 @@ fn from_host(n: usize, listed: bool, runs: usize) -> Result<()> {
     Ok(())
 }
 
-/// Two frames on the stream of the engine that reads them.
-struct OnDevice {
-    boxes: [Buffer<Aabb>; 2],
-    filters: Option<Buffer<Filter>>,
-}
-
-impl OnDevice {
-    fn new(stream: &Stream, [a, b]: [&[Aabb]; 2], filters: Option<&[Filter]>) -> Result<Self> {
-        Ok(Self {
-            boxes: [stream.from_slice(a)?, stream.from_slice(b)?],
-            filters: filters.map(|list| stream.from_slice(list)).transpose()?,
-        })
-    }
-
-    fn frame(&self, number: usize) -> DeviceFrame<'_> {
-        let frame = DeviceFrame::boxes(self.boxes[number % 2].slice());
-        match &self.filters {
-            Some(filters) => frame.filters(filters.slice()),
-            None => frame,
+/// Updates an engine with two frames on its device by turns, and downloads its pairs. Returns the
+/// engine, and of each run its report and what it took the caller, in ms.
+fn update_often(
+    config: Config,
+    frames: [&[Aabb]; 2],
+    filters: Option<&[Filter]>,
+    runs: usize,
+) -> Result<(BroadPhase, Vec<Report>, Vec<f64>)> {
+    let mut broad_phase = BroadPhase::new(config)?;
+    let stream = broad_phase.stream().ok_or("no stream")?.clone();
+    let [even, odd] = frames;
+    let frames = [stream.from_slice(even)?, stream.from_slice(odd)?];
+    let filters = filters.map(|list| stream.from_slice(list)).transpose()?;
+    let (mut reports, mut wholes) = (Vec::new(), Vec::new());
+    for number in 0..2 * (WARM_UP + runs).div_ceil(2) {
+        let mut frame = DeviceFrame::boxes(frames[(number + 1) % 2].slice());
+        if let Some(filters) = &filters {
+            frame = frame.filters(filters.slice());
+        }
+        stream.synchronize()?;
+        let start = Instant::now();
+        let report = broad_phase.update_device(frame)?.clone();
+        let whole = start.elapsed().as_secs_f64() * 1e3;
+        if number >= WARM_UP {
+            reports.push(report);
+            wholes.push(whole);
         }
     }
+    broad_phase.download()?;
+    Ok((broad_phase, reports, wholes))
 }
 
 /// Measures updates from the device, and prints the JSON line.
@@ -321,38 +329,19 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
         min_resting: run.min_resting,
         ..Config::default()
     };
-    let mut broad_phase = BroadPhase::new(config.clone())?;
-    let mut untimed = BroadPhase::new(Config {
-        timings: false,
-        ..config.clone()
-    })?;
-    let stream = broad_phase.stream().ok_or("no stream")?.clone();
     // Two frames alternate, because an unchanged frame would be recognised and not swept.
     let moved = |(i, b)| run.motion.of(i, b);
     let shifted: Vec<Aabb> = boxes.iter().enumerate().map(moved).collect();
-    let frames = [boxes, &shifted];
-    let timed_input = OnDevice::new(&stream, frames, run.filters.as_deref())?;
-    let other_stream = untimed.stream().ok_or("no stream")?.clone();
-    let untimed_input = OnDevice::new(&other_stream, frames, run.filters.as_deref())?;
-    let mut reports: Vec<Report> = Vec::new();
-    let [mut wholes, mut untimed_wholes] = [Vec::new(), Vec::new()];
-    for number in 0..2 * (WARM_UP + runs).div_ceil(2) {
-        let start = Instant::now();
-        untimed.update_device(untimed_input.frame(number + 1))?;
-        let untimed_whole = start.elapsed().as_secs_f64() * 1e3;
-        let start = Instant::now();
-        let report = broad_phase
-            .update_device(timed_input.frame(number + 1))?
-            .clone();
-        let whole = start.elapsed().as_secs_f64() * 1e3;
-        if number >= WARM_UP {
-            reports.push(report);
-            wholes.push(whole);
-            untimed_wholes.push(untimed_whole);
-        }
-    }
-    broad_phase.download()?;
-    untimed.download()?;
+    let often = |timings| {
+        let config = Config {
+            timings,
+            ..config.clone()
+        };
+        update_often(config, [boxes, &shifted], run.filters.as_deref(), runs)
+    };
+    // One after the other: an engine's frames take longer between those of another.
+    let (untimed, _, untimed_wholes) = often(false)?;
+    let (broad_phase, reports, wholes) = often(true)?;
     if untimed.pairs() != broad_phase.pairs() {
         return Err(format!("{scene}: other pairs without times").into());
     }

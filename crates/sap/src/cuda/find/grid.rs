@@ -119,7 +119,9 @@ pub(crate) struct Grid {
     sample_read: HostBuffer<Sampled>,
 }
 
-/// Threads of a block whose warps take fewer than 32 boxes.
+/// Threads of a block whose warps take 32 boxes: `SWEEP_THREADS` of the kernels.
+const SWEEP_THREADS: u32 = 4 * WARP;
+/// Threads of a block whose warps take fewer.
 const FEW_THREADS: u32 = 2 * WARP;
 
 /// Returns the launch of such blocks for `boxes`, of which a warp takes `each`.
@@ -399,7 +401,7 @@ impl Grid {
         let tests = plan.map_or(0.0, |plan| plan.forecast.tests_a_box());
         let width = width::choose(n, tests, self.warps);
         let launch = match WIDTHS[width] {
-            WARP => linear(n),
+            WARP => Launch::linear(blocks(n, SWEEP_THREADS), SWEEP_THREADS),
             boxes => of_few(n, boxes),
         };
         // SAFETY: the caller's promise; `arrange` has filled the arrays for this scene.
