@@ -30,7 +30,8 @@ impl Invalid {
 }
 
 /// The milliseconds of each stage: host time on the CPU and on `wgpu`, device time on CUDA. A stage
-/// that was not needed has 0.
+/// that was not needed has 0. On CUDA all have 0 without
+/// [`Config::timings`](crate::Config::timings).
 ///
 /// On CUDA the host waits for the counters once an update. That wait is in no stage. On `wgpu` the
 /// keys are made in the stage `sort`; an update with boxes there that waits once has all in
@@ -43,7 +44,7 @@ pub struct Timings {
     /// Checking the boxes, margins, statistics. On the CPU also the choice of strategy, axis and
     /// columns; on CUDA also the whole of a frame by a neighbour list.
     pub bounds: f64,
-    /// Making the keys. On CUDA also the choice of strategy, axis and cells.
+    /// Making the keys. On CUDA also a new choice of cells, where the last ones do not suit.
     pub keys: f64,
     /// Sorting them, and gathering boxes in their order.
     pub sort: f64,

@@ -229,8 +229,8 @@ impl Engine {
         Ok(list.is_some())
     }
 
-    /// Returns what is to be zero for the steps after the stage `bounds`, if these are known to come
-    /// and it is little, and for the next update.
+    /// Returns what is to be zero for the steps after the stage `bounds`, if these are known to
+    /// come and it is little, and for the next update.
     fn clear_ahead(&mut self, plan: &Plan) -> [Clear; 3] {
         // Few boxes that follow many have less.
         let max = if plan.arranges {
