@@ -59,11 +59,13 @@ impl Offsets {
     /// Sets `n` counts to zero.
     pub(crate) fn begin(&mut self, stream: &Stream, n: usize) -> Result<()> {
         let is_clear = mem::take(&mut self.is_clear) && n == self.n;
-        (self.n, self.is_used) = (n, true);
+        self.n = n;
         let memory = self.memory.reserve(stream, self.units() * UNIT)?;
         if !is_clear {
             stream.fill_u32(memory, 0)?;
         }
+        // Only where there is memory for `n` counts.
+        self.is_used = true;
         Ok(())
     }
 
