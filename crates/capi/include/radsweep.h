@@ -422,7 +422,7 @@ typedef struct RadsweepFrame {
   /**
    * The changed set: the indices of the boxes that may have changed since the last update, in
    * any order; or null. If set, all other boxes must be unchanged, with their filters and
-   * worlds.
+   * worlds. After an update that failed, all boxes are compared, whatever this says.
    */
   const uint32_t *changed;
   /**

@@ -32,7 +32,7 @@ pub struct RadsweepFrame {
     pub excluded_count: usize,
     /// The changed set: the indices of the boxes that may have changed since the last update, in
     /// any order; or null. If set, all other boxes must be unchanged, with their filters and
-    /// worlds.
+    /// worlds. After an update that failed, all boxes are compared, whatever this says.
     pub changed: *const u32,
     /// Number of boxes in the changed set.
     pub changed_count: usize,

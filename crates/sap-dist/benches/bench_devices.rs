@@ -4,6 +4,8 @@
 //! `cargo bench -p radsweep-dist --features cuda --bench bench_devices [-- [BOXES OF A RANK]
 //! [FRAMES] [staged|nccl|both]]`
 //!
+//! Arguments are told apart by their order: one can be left out with all that follow it.
+//!
 //! It measures both ways from device to device, one after the other, if none is chosen.
 //!
 //! Every rank brings the boxes of its own slab of a uniform scene, which move a little from frame

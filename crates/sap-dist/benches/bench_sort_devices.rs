@@ -3,6 +3,8 @@
 //! `cargo bench -p radsweep-dist --features cuda --bench bench_sort_devices [-- [KEYS OF A RANK]
 //! [RUNS] [staged|nccl|both] [MIB OF A PIECE]]`
 //!
+//! Arguments are told apart by their order: one can be left out with all that follow it.
+//!
 //! It measures both ways from device to device, one after the other, if none is chosen.
 //!
 //! Keys are random `u32`, alone and with a value of 4 bytes each. Times are medians in
