@@ -73,8 +73,8 @@ struct Emitter<Keys> {
         filled = 0;
     }
 
-    // Writes what is left at the end, and adds `more` to `sum`. There is one atomic for each of the
-    // two counts of all warps of the block.
+    // Writes what is left at the end, after which nothing is taken, and adds `more` to `sum`. There
+    // is one atomic a block for each of the two counts.
     DEVICE void flush_block(u64 more, u64* sum) {
         __shared__ u32 left[WARP];
         __shared__ u64 mores[WARP], first;

@@ -28,11 +28,11 @@
 // second and twice that with waits. There were 57 M when it took 110 us, issued in half of all
 // cycles: half of the warps that fit are resident (64 registers, 21 KB a block), and wait for
 // records most of the time. A third of the samples were at the end of a block, where warps wait for
-// the last one and for the atomics of all. Step by step: one sum for both counts of a block's end,
-// 106 us; blocks of 128 threads instead of 256, 104.5; tests without branches, 97.5; without a
-// branch around them, 95. Without gain: 48 registers, so that five warps of eight are resident (125
-// instead of 110, by what is spilled); sums of runs in 32 bits (102 instead of 95); steps known
-// when it is compiled (110).
+// the last one and for the atomics of all. From 110 us step by step: one sum for both counts of a
+// block's end, 106 us; blocks of 128 threads instead of 256, 104.5; tests without branches, 97.5;
+// without a branch around them, 95. Without gain: 48 registers, so that five warps of eight are
+// resident (125 instead of 110, by what is spilled); sums of runs in 32 bits (102 instead of 95);
+// and steps known when it is compiled besides (110).
 //
 // Launch: 128 threads with 32 boxes a warp, 21 KB of shared memory; 64 threads with fewer boxes, as
 // the times of such warps vary much.

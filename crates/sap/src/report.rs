@@ -33,9 +33,9 @@ impl Invalid {
 /// that was not needed has 0. On CUDA all have 0 without
 /// [`Config::timings`](crate::Config::timings).
 ///
-/// On CUDA the host waits for the counters once an update. That wait is in no stage. On `wgpu` the
-/// keys are made in the stage `sort`; an update with boxes there that waits once has all in
-/// `sweep`.
+/// On CUDA the host waits for the counters once an update. That wait is in no stage; one for a new
+/// plan of cells is in `keys`. On `wgpu` the keys are made in the stage `sort`; an update with
+/// boxes there that waits once has all in `sweep`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Timings {
@@ -44,7 +44,8 @@ pub struct Timings {
     /// Checking the boxes, margins, statistics. On the CPU also the choice of strategy, axis and
     /// columns; on CUDA also the whole of a frame by a neighbour list.
     pub bounds: f64,
-    /// Making the keys. On CUDA also a new choice of cells, where the last ones do not suit.
+    /// Making the keys. On CUDA also a new plan of cells, where the last one does not suit; in
+    /// cells whose plan is kept it is 0.
     pub keys: f64,
     /// Sorting them, and gathering boxes in their order.
     pub sort: f64,

@@ -61,7 +61,7 @@ impl Counters {
         (self.next, self.next_is_zero) = (None, false);
     }
 
-    /// Returns what is to be zero for the next update, and is none of this one's.
+    /// Returns what is to be zero for the next update: the memory that this one does not count in.
     pub(crate) fn clear_ahead(&self) -> Clear {
         let clear = |next: &Buffer<State>| Clear {
             units: next.slice().device_ptr().cast(),

@@ -17,9 +17,9 @@ pub(crate) struct Offsets {
     /// The words that blocks publish, then the counts and one more.
     memory: Grow<u32>,
     n: usize,
-    /// Whether a frame has counted since memory was last to be cleared ahead.
+    /// Whether there is memory for `n` counts, which were begun since the last `clear_ahead`.
     is_used: bool,
-    /// Whether the memory for `n` counts is cleared in this frame before they are begun.
+    /// Whether this frame's first kernel clears that memory.
     is_clear: bool,
 }
 
@@ -45,7 +45,8 @@ impl Offsets {
     }
 
     /// Returns what is to be zero for as many counts as in the last frame, if that had any and they
-    /// take at most `max` units. The caller clears it before [`Offsets::begin`], or fails.
+    /// take at most `max` units. The caller clears it, or ends the frame with an error before
+    /// [`Offsets::begin`].
     pub(crate) fn clear_ahead(&mut self, max: u64) -> Clear {
         let len = self.units() as u64;
         self.is_clear = mem::take(&mut self.is_used) && len <= max;
@@ -59,12 +60,11 @@ impl Offsets {
     /// Sets `n` counts to zero.
     pub(crate) fn begin(&mut self, stream: &Stream, n: usize) -> Result<()> {
         let is_clear = mem::take(&mut self.is_clear) && n == self.n;
-        self.n = n;
+        (self.n, self.is_used) = (n, false);
         let memory = self.memory.reserve(stream, self.units() * UNIT)?;
         if !is_clear {
             stream.fill_u32(memory, 0)?;
         }
-        // Only where there is memory for `n` counts.
         self.is_used = true;
         Ok(())
     }

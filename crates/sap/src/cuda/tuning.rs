@@ -145,10 +145,10 @@ pub(super) const MIN_FOR_8: usize = 1 << 15;
 
 /// Min hashed buckets: 4 KiB of counts. Not measured.
 pub(super) const MIN_BUCKETS: usize = 1024;
-/// Max counts of one kind that the first kernel of a frame clears, in 16 bytes: 1 MiB. Beyond, a
-/// fill of their own clears them just before they are used. With uniform boxes a graph takes 27
-/// instead of 28 us for 10,000, 42 instead of 44 for 100,000, but 235 instead of 231 for 1,000,000,
-/// whose 8 MiB the first kernel has to write (H200, 2026-11-27).
+/// Max counts of one kind that the first kernel of a frame clears, in units of 16 bytes: 1 MiB.
+/// Beyond, a fill of their own clears them just before they are used. With uniform boxes a graph
+/// takes 27 instead of 28 us for 10,000, 42 instead of 44 for 100,000, but 235 instead of 231 for
+/// 1,000,000, whose 8 MiB the first kernel has to write (H200, 2026-11-27).
 pub(super) const MAX_CLEARED: u64 = 1 << 16;
 /// Max buckets of one kind: their numbers have 32 bits, with both kinds.
 pub(super) const MAX_BUCKETS: usize = 1 << 30;

@@ -198,7 +198,7 @@ impl Engine {
     fn check(&mut self, sets: &[Source], reading: Reading, plan: &Plan) -> Result<bool> {
         self.stages.mark(&self.stream, "bounds")?;
         self.counters.reset(&self.stream)?;
-        let clear = self.clear_ahead(plan);
+        let clear = self.clear_ahead(sets, plan);
         let list = if plan.by_list {
             self.counters.record_use();
             self.candidates()?
@@ -231,10 +231,12 @@ impl Engine {
 
     /// Returns what is to be zero for the steps after the stage `bounds`, if these are known to
     /// come and it is little, and for the next update.
-    fn clear_ahead(&mut self, plan: &Plan) -> [Clear; 3] {
-        // Few boxes that follow many have less.
+    fn clear_ahead(&mut self, sets: &[Source], plan: &Plan) -> [Clear; 3] {
+        // The threads of the first launch, one for each box, do not clear what many boxes before
+        // them needed.
+        let first = sets.iter().map(Source::len).find(|&n| n > 0).unwrap_or(0);
         let max = if plan.arranges {
-            MAX_CLEARED.min(2 * self.spare.n as u64 + 1024)
+            MAX_CLEARED.min(2 * first as u64 + 1024)
         } else {
             0
         };

@@ -37,8 +37,8 @@ pub(crate) struct Searched {
 }
 
 impl Engine {
-    /// Plans the search of the uploaded frame, and arranges its boxes: the stages `keys` and
-    /// `sort`.
+    /// Plans the search of the uploaded frame, and arranges its boxes: the stages `keys`, where it
+    /// makes a new plan of cells or keys, and `sort`.
     pub(crate) fn arrange(&mut self, plan: &mut Plan) -> Result<()> {
         loop {
             self.choose_finder(plan)?;
