@@ -8,6 +8,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use libtest_mimic::{Arguments, Failed, Trial};
+#[cfg(cuda)]
+use sap::FrameGraph;
 use sap::internals::Reason;
 use sap::{Aabb, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, Pair, Strategy};
 use std::collections::BTreeSet;
@@ -583,6 +585,7 @@ fn on_the_device() -> Result<(), String> {
 /// over, the calls that take long fail: the second wait of an update, and any allocation.
 #[cfg(cuda)]
 const STEADY: &[(&str, Check)] = &[
+    ("renewed_graph", renewed),
     ("moving", || {
         let boxes = |number| frame(number, 2000);
         steady("cuStreamSynchronize 2 719", 2..200, boxes)?;
@@ -617,6 +620,53 @@ const STEADY: &[(&str, Check)] = &[
         Ok(())
     }),
 ];
+
+/// One call after the other finds no memory, in a renewal of a graph for denser boxes. The next
+/// renewal is right.
+#[cfg(cuda)]
+fn renewed() -> Result<(), String> {
+    let text = |error: sap::Error| error.to_string();
+    let first = frame(0, 200);
+    let scaled = |b: &Aabb| Aabb::new(b.min.map(|x| x * 0.4), b.max.map(|x| x * 0.4 + 0.5));
+    let dense: Vec<Aabb> = frame(1, 200).iter().map(scaled).collect();
+    let pairs = expected(&dense);
+    let (mut failed, mut without_fault) = (0, 0);
+    for call in 1.. {
+        let config = config(Backend::Cuda, Strategy::Auto);
+        let mut graph = FrameGraph::new(&config, &first, None, None, 0).map_err(text)?;
+        let stream = graph.stream().clone();
+        stream
+            .upload(graph.boxes_mut(), &dense)
+            .map_err(|error| error.to_string())?;
+        set(Some(&format!("any {call} 2")));
+        let result = graph.renew(0);
+        set(None);
+        if result.is_err() {
+            (failed, without_fault) = (failed + 1, 0);
+            graph
+                .renew(0)
+                .map_err(|error| format!("call {call}, the renewal after: {error}"))?;
+        } else {
+            without_fault += 1;
+        }
+        graph.launch().map_err(text)?;
+        graph.report().map_err(text)?;
+        let found = graph
+            .pairs()
+            .and_then(|list| Ok(list.range(..pairs.len())?));
+        let found = stream
+            .to_vec(found.map_err(text)?)
+            .map_err(|error| error.to_string())?;
+        check(&format!("call {call}, the graph"), &found, &pairs)?;
+        if without_fault == 12 {
+            break;
+        }
+    }
+    if failed < 20 {
+        return Err(format!("only {failed} renewals failed"));
+    }
+    Ok(())
+}
 
 /// Updates by frames on the device, in some of which a call fails if it is made. Returns how often
 /// the space was cut.
