@@ -240,9 +240,11 @@ impl Engine {
         } else {
             0
         };
-        let counts = [self.grid.clear_ahead(max), self.pair_order.clear_ahead(max)];
-        let [buckets, rows] = counts;
-        [self.counters.clear_ahead(), buckets, rows]
+        [
+            self.counters.clear_ahead(),
+            self.grid.clear_ahead(max),
+            self.pair_order.clear_ahead(max),
+        ]
     }
 
     /// Reads sets into the spare scene on their own, without margin.
