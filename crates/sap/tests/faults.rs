@@ -586,6 +586,7 @@ fn on_the_device() -> Result<(), String> {
 #[cfg(cuda)]
 const STEADY: &[(&str, Check)] = &[
     ("renewed_graph", renewed),
+    ("after_no_memory", after_no_memory),
     ("moving", || {
         let boxes = |number| frame(number, 2000);
         steady("cuStreamSynchronize 2 719", 2..200, boxes)?;
@@ -620,6 +621,34 @@ const STEADY: &[(&str, Check)] = &[
         Ok(())
     }),
 ];
+
+/// From one allocation after the other on there is no memory, in an update of more boxes. The next
+/// update is right.
+#[cfg(cuda)]
+fn after_no_memory() -> Result<(), String> {
+    let text = |error: sap::Error| error.to_string();
+    let frames = [frame(0, 200), frame(1, 800)];
+    let pairs = expected(&frames[1]);
+    let mut failed = 0;
+    for call in 1..=24 {
+        let config = config(Backend::Cuda, Strategy::Subdivided);
+        let mut broad_phase = BroadPhase::new(config).map_err(text)?;
+        broad_phase.update(&frames[0]).map_err(text)?;
+        set(Some(&format!("cuMemAllocFromPoolAsync {call}+ 2")));
+        let result = broad_phase.update(&frames[1]).map(|_| ());
+        set(None);
+        failed += u32::from(result.is_err());
+        broad_phase
+            .update(&frames[1])
+            .map_err(|error| format!("allocation {call}, the update after: {error}"))?;
+        let what = format!("allocation {call}, the update after");
+        check(&what, broad_phase.pairs(), &pairs)?;
+    }
+    if failed < 5 {
+        return Err(format!("only {failed} updates failed"));
+    }
+    Ok(())
+}
 
 /// One call after the other finds no memory, in a renewal of a graph for denser boxes. The next
 /// renewal is right.
