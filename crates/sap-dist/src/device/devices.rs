@@ -42,7 +42,7 @@ impl fmt::Display for TransportKind {
 ///
 /// The ids of boxes are their indices. Each device takes an equal part of them and has a thread of
 /// its own while an update runs. What goes from device to device goes by NCCL where that is found,
-/// else through the host ([`Devices::transport`]). It is for scenes that are too large for one
+/// else over the host ([`Devices::transport`]). It is for scenes that are too large for one
 /// device; [`DeviceDistributed`] takes boxes that lie on the devices. A call that fails leaves the
 /// last result unchanged.
 ///
@@ -71,7 +71,7 @@ struct Rank {
     boxes: Buffer<Aabb>,
     filters: Buffer<Filter>,
     staging: Option<Pinned<u8>>,
-    /// All ranks have one, or memory goes through the host.
+    /// All ranks have one, or memory goes over the host.
     communicator: Option<Communicator>,
 }
 
@@ -88,7 +88,7 @@ impl Devices {
     /// Makes a broad phase on the devices of these numbers. One that is named twice has two ranks.
     ///
     /// Several devices are connected by NCCL ([`Nccl::new`] says what that takes). If it is missing
-    /// or fails, memory goes through the host, and [`Devices::without_nccl`] says why.
+    /// or fails, memory goes over the host, and [`Devices::without_nccl`] says why.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl Devices {
         Ok(())
     }
 
-    /// Returns how memory goes from device to device. It goes through the host after an update with
+    /// Returns how memory goes from device to device. It goes over the host after an update with
     /// [`Error::Transport`].
     #[must_use]
     pub fn transport(&self) -> TransportKind {
@@ -298,7 +298,8 @@ impl Devices {
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`] for a device that fails.
+    /// [`Error::Rank`] for the first device that fails. Those before it have forgotten the update,
+    /// those after it have not; call again before the next update.
     pub fn clear(&mut self) -> Result<()> {
         for (rank, one) in self.ranks.iter_mut().enumerate() {
             locked(one).broad_phase.clear().map_err(named(rank))?;
