@@ -4,7 +4,7 @@ use super::args::{Devices, misuse};
 use super::table::round;
 use radsweep::{Aabb, Config, Filter, Pair, gpu};
 use radsweep_common::npy::{self, Boxes};
-use radsweep_common::{Result, numbers::counted};
+use radsweep_common::{Result, numbers::counted, terminal};
 use sap_dist::{Cause, Error, RankReport, Report, TransportKind};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
@@ -56,7 +56,12 @@ impl Work {
             Frames::Many => sap_dist::Devices::new(config, 0..count),
             Frames::One => sap_dist::Devices::over(TransportKind::Staged, config, 0..count),
         };
-        Ok(Self(opened.map_err(|error| worded(&error))?))
+        let opened = opened.map_err(|error| worded(&error))?;
+        if let Some(reason) = opened.without_nccl() {
+            let message = format!("memory goes from device to device over the host: {reason}");
+            terminal::note(&message);
+        }
+        Ok(Self(opened))
     }
 
     /// Finds the pairs of the boxes of a file of this name.

@@ -24,7 +24,7 @@ const EXCHANGE_LIMIT: Duration = Duration::from_secs(60);
 pub enum TransportKind {
     /// Through memory of the host ([`Staged`]).
     Staged,
-    /// Directly, by NCCL ([`Nccl`]).
+    /// By NCCL ([`Nccl`]): directly, unless the devices cannot reach each other.
     Nccl,
 }
 
@@ -299,7 +299,8 @@ impl Devices {
     /// # Errors
     ///
     /// [`Error::Rank`] for the first device that fails. Those before it have forgotten the update,
-    /// those after it have not; call again before the next update.
+    /// it and those after it have not, and the report is still there. Call again: where only some
+    /// have forgotten it, updates return [`Cause::OutOfStep`].
     pub fn clear(&mut self) -> Result<()> {
         for (rank, one) in self.ranks.iter_mut().enumerate() {
             locked(one).broad_phase.clear().map_err(named(rank))?;

@@ -14,7 +14,7 @@ pub(crate) struct Sorting {
 }
 
 impl Sorting {
-    /// Loads the kernels for all keys that are sorted, so that the first update need not.
+    /// Loads the kernels for keys that one launch sorts, so that the first update need not.
     pub(crate) fn new(device: &Device, algorithm: Algorithm) -> Result<Self> {
         let sorter = Sorter::new(device, SorterConfig::default())?;
         sorter.prepare::<f32>(algorithm, 0)?;
