@@ -18,11 +18,13 @@ use sap::{Aabb, Backend, BroadPhase};
 /// [`DeviceDistributed::update`] together, each with the boxes that it brings, whose ids ascend. A
 /// pair belongs to the rank that brings the box of its smaller id.
 ///
-/// A call that fails does so on all ranks and leaves the last result unchanged. Memory on a device,
-/// besides that of its engine: 28 to 56 bytes a box that travels, 40 to 60 a copy, 32 a pair; if
-/// many boxes are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8
-/// more for each with events if ids are not consecutive; and with excluded pairs 32 more a pair for
-/// a moment.
+/// A call that fails does so on all ranks and leaves the last result unchanged. After an
+/// [`Error::Transport`](crate::Error::Transport) at its end some ranks may have the new one.
+///
+/// Memory on a device, besides that of its engine: 28 to 56 bytes a box that travels, 40 to 60 a
+/// copy, 32 a pair; if many boxes are brought by other ranks than their homes, 24 to 44 more for
+/// each box of a rank; 8 more for each with events if ids are not consecutive; and with excluded
+/// pairs 32 more a pair for a moment.
 ///
 /// ```
 /// use sap::Aabb;

@@ -41,10 +41,12 @@ impl fmt::Display for TransportKind {
 /// each: the same pairs, bit for bit, as one [`sap::BroadPhase`] finds.
 ///
 /// The ids of boxes are their indices. Each device takes an equal part of them and has a thread of
-/// its own while an update runs. What goes from device to device goes by NCCL where that is found,
-/// else over the host ([`Devices::transport`]). It is for scenes that are too large for one
-/// device; [`DeviceDistributed`] takes boxes that lie on the devices. A call that fails leaves the
-/// last result unchanged.
+/// its own while an update runs. What goes from device to device goes by NCCL where that is found
+/// and connects all devices, else over the host ([`Devices::transport`]). It is for scenes that are
+/// too large for one device; [`DeviceDistributed`] takes boxes that lie on the devices.
+///
+/// A call that fails leaves the last result unchanged. The exception is an [`Error::Transport`] at
+/// the end of an update, after which some devices may have the new one: call [`Devices::clear`].
 ///
 /// ```
 /// use sap::Aabb;
@@ -88,7 +90,8 @@ impl Devices {
     /// Makes a broad phase on the devices of these numbers. One that is named twice has two ranks.
     ///
     /// Several devices are connected by NCCL ([`Nccl::new`] says what that takes). If it is missing
-    /// or fails, memory goes over the host, and [`Devices::without_nccl`] says why.
+    /// or fails, which may take a minute, memory goes over the host, and
+    /// [`Devices::without_nccl`] says why.
     ///
     /// # Errors
     ///
@@ -164,7 +167,7 @@ impl Devices {
     }
 
     /// Returns how memory goes from device to device. It goes over the host after an update with
-    /// [`Error::Transport`].
+    /// [`Error::Transport`], and where [`Devices::new`] was given one device, which needs no NCCL.
     #[must_use]
     pub fn transport(&self) -> TransportKind {
         match self
@@ -178,7 +181,8 @@ impl Devices {
     }
 
     /// Returns why [`Devices::new`] did without NCCL: it is missing, or could not connect the
-    /// devices.
+    /// devices. It is `None` for one device, after [`Devices::over`], and for a connection that was
+    /// lost later.
     #[must_use]
     pub const fn without_nccl(&self) -> Option<&TransportError> {
         self.without_nccl.as_ref()
@@ -294,7 +298,7 @@ impl Devices {
     }
 
     /// Forgets the last update: in the next one all pairs start. Needed after
-    /// [`Cause::OutOfStep`].
+    /// [`Cause::OutOfStep`] and [`Error::Transport`].
     ///
     /// # Errors
     ///
