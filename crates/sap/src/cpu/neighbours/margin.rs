@@ -4,8 +4,8 @@
 use super::costs::Costs;
 use crate::cpu::scene::size;
 use crate::cpu::tuning::{
-    LOOSENED_SHARE, MAX_MARGIN, MODELLED_STEPS, MOTION_SAMPLE, MOVING_FRAMES, SHRUNK, STEPS,
-    STEPS_FACTOR, STEPS_PERIOD,
+    LOOSENED_SHARE, MAX_MARGIN, MODELLED_STEPS, MOVING_FRAMES, SHRUNK, STEPS, STEPS_FACTOR,
+    STEPS_PERIOD,
 };
 use crate::{Aabb, Result, try_alloc};
 
@@ -16,6 +16,7 @@ pub(super) struct MarginPolicy {
     /// The multiple of a step, and what it was when the list was built.
     steps: f32,
     first_steps: f32,
+    turns: Turns,
     /// The costs of both sides since the multiple changed, in tests.
     in_vain: u64,
     left: u64,
@@ -30,11 +31,38 @@ pub(super) struct MarginPolicy {
     times: Vec<u32>,
 }
 
+/// What is expected of boxes that move in turns. All will soon have left where they are now, so
+/// those that stand still when the list is built get margins too.
+#[derive(Clone, Copy)]
+struct Turns {
+    /// The share of frames in which a box moves.
+    share: f32,
+    /// The mean step of boxes that move now, in their sizes; 0 where others stay where they are.
+    step: f32,
+}
+
+impl Turns {
+    const NONE: Self = Self {
+        share: 1.0,
+        step: 0.0,
+    };
+
+    /// Measures these steps, in sizes of the boxes.
+    fn of(steps: &[f32]) -> Self {
+        let moving = steps.iter().filter(|&&r| r > 0.0).count();
+        Self {
+            share: moving as f32 / steps.len().max(1) as f32,
+            step: steps.iter().sum::<f32>() / moving.max(1) as f32,
+        }
+    }
+}
+
 impl Default for MarginPolicy {
     fn default() -> Self {
         Self {
             steps: MODELLED_STEPS[0],
             first_steps: MODELLED_STEPS[0],
+            turns: Turns::NONE,
             in_vain: 0,
             left: 0,
             loosened: 0,
@@ -47,33 +75,41 @@ impl Default for MarginPolicy {
 }
 
 impl MarginPolicy {
-    /// Chooses the multiple for a new list, and returns what a frame will cost for each box, in
-    /// tests.
+    /// Chooses the multiple for a new list, given the steps of sampled boxes in their sizes, and
+    /// returns what a frame will cost for each box, in tests.
     ///
     /// Of boxes with a margin `m`, in sizes, `(1 + 2 m)^3` times as many overlap. A box that walks
-    /// at random by steps of `r` leaves its margin after about `(m / r)^2` frames.
+    /// at random by steps of `r` leaves its margin after about `(m / r)^2` of them.
     pub(super) fn plan(
         &mut self,
-        boxes: &[Aabb],
-        last: &[Aabb],
+        steps: impl Iterator<Item = f32>,
         pairs_per_box: f32,
+        in_turns: bool,
         costs: Costs,
     ) -> f32 {
-        let samples = boxes.len().min(MOTION_SAMPLE);
+        // A box that has no size and does not move needs no margin.
+        let each = steps.map(|r| if r > 0.0 { r.min(1.0) } else { 0.0 });
+        let mut each: Vec<f32> = each.collect();
+        self.turns = if in_turns {
+            Turns::of(&each)
+        } else {
+            Turns::NONE
+        };
+        for r in each.iter_mut().filter(|r| **r == 0.0) {
+            *r = self.turns.step;
+        }
         let cost = |steps: f32| {
-            let of_one = |k: usize| {
-                let i = k * boxes.len() / samples;
-                let r = step(&boxes[i], &last[i]) / size(&boxes[i]);
-                // A box that does not move, or has no size, needs no margin.
-                if r.is_nan() || r <= 0.0 {
+            let of_one = |&r: &f32| {
+                if r == 0.0 {
                     return 0.0;
                 }
                 let margin = (steps * r).min(MAX_MARGIN);
                 let candidates = pairs_per_box * (1.0 + 2.0 * margin).powi(3);
                 let in_vain = costs.candidate(candidates) * (candidates - pairs_per_box);
-                in_vain + costs.left(candidates) * share_of_frames(r, margin)
+                let leaving = self.turns.share * share_of_frames(r, margin);
+                in_vain + costs.left(candidates) * leaving
             };
-            (0..samples).map(of_one).sum::<f32>() / samples.max(1) as f32
+            each.iter().map(of_one).sum::<f32>() / each.len().max(1) as f32
         };
         let planned = MODELLED_STEPS.map(|steps| (cost(steps), steps));
         let (least, steps) = planned
@@ -107,16 +143,25 @@ impl MarginPolicy {
     }
 
     fn margin(&self, b: &Aabb, before: &Aabb) -> f32 {
-        (self.steps * step(b, before))
+        (self.steps * self.step(b, before))
             .min(MAX_MARGIN * size(b))
             .min(f32::MAX)
     }
 
+    /// Returns the step of a box, or that of its turn if it does not move.
+    fn step(&self, b: &Aabb, before: &Aabb) -> f32 {
+        let step = step(b, before);
+        if step == 0.0 && self.turns.step > 0.0 {
+            return self.turns.step * size(b);
+        }
+        step
+    }
+
     /// Returns the share of frames in which a box that walks at random will leave its margin.
     pub(super) fn leaving_share(&self, b: &Aabb, before: &Aabb) -> f32 {
-        let (step, margin) = (step(b, before), self.margin(b, before));
+        let (step, margin) = (self.step(b, before), self.margin(b, before));
         if step > 0.0 {
-            share_of_frames(step, margin)
+            self.turns.share * share_of_frames(step, margin)
         } else {
             0.0
         }
@@ -189,10 +234,9 @@ mod tests {
     /// Returns the number of steps that is chosen for unit cubes that move by a share of their
     /// size, and the cost.
     fn planned(share: f32, pairs_per_box: f32) -> (f32, f32) {
-        let boxes = vec![Aabb::new([0.0; 3], [1.0; 3]); 50_000];
-        let last = vec![Aabb::new([share; 3], [1.0 + share; 3]); 50_000];
         let mut margin = MarginPolicy::default();
-        let cost = margin.plan(&boxes, &last, pairs_per_box, Costs::of(boxes.len()));
+        let costs = Costs::of(50_000);
+        let cost = margin.plan([share; 64].into_iter(), pairs_per_box, false, costs);
         (margin.steps, cost)
     }
 
@@ -212,11 +256,39 @@ mod tests {
     }
 
     #[test]
-    fn boxes_without_a_size_need_no_margin() {
-        let point = Aabb::new([1.0; 3], [1.0; 3]);
-        let endless = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
-        let boxes = [point, endless, Aabb::EMPTY];
-        let cost = MarginPolicy::default().plan(&boxes, &boxes, 1.0, Costs::of(3));
-        assert_eq!(cost, Costs::of(3).candidate(1.0));
+    fn boxes_that_wait_for_their_turn_have_a_margin() {
+        let mut margin = MarginPolicy::default();
+        let costs = Costs::of(50_000);
+        let sample = || (0..64).map(|k| if k % 4 == 0 { 0.02 } else { 0.0 });
+        let b = Aabb::new([0.0; 3], [2.0; 3]);
+        let alone = margin.plan(sample(), 1.3, false, costs);
+        assert_eq!(margin.loosen(&b, Some(&b)), b);
+        let in_turns = margin.plan(sample(), 1.3, true, costs);
+        assert_eq!(
+            margin.loosen(&b, Some(&b)),
+            b.loosened(margin.steps * 0.02 * 2.0)
+        );
+        assert_eq!(margin.leaving_share(&b, &b), 0.25 * margin.steps.powi(-2));
+        // It costs more than if the others stay where they are, and less than if all moved.
+        let all = margin.plan([0.02; 64].into_iter(), 1.3, false, costs);
+        assert!(
+            alone < in_turns && in_turns < all,
+            "{alone} {in_turns} {all}"
+        );
+    }
+
+    #[test]
+    fn what_does_not_move_needs_no_margin() {
+        let mut margin = MarginPolicy::default();
+        let costs = Costs::of(3);
+        // Steps in sizes: of a point, of an endless box, of one that is still.
+        let cost = margin.plan([f32::NAN, 0.0, 0.0].into_iter(), 1.0, true, costs);
+        assert_eq!(cost, costs.candidate(1.0));
+        for b in [
+            Aabb::new([1.0; 3], [1.0; 3]),
+            Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]),
+        ] {
+            assert_eq!(margin.loosen(&b, Some(&b)), b);
+        }
     }
 }

@@ -61,6 +61,8 @@ use test::{each_overlapping, is_within, overlapping_closed, overlapping_open};
 pub(in crate::cpu) struct Neighbours {
     policy: Hysteresis,
     margin: MarginPolicy,
+    /// The sampled boxes that stood still in the last frame without a list, a bit each.
+    stood: Option<u64>,
     /// The loosened boxes, with the filters and worlds that their candidates were accepted by.
     loose: Scene,
     searcher: Searcher,
@@ -93,6 +95,7 @@ impl Default for Neighbours {
         Self {
             policy: Hysteresis::new(LIST_LIMITS),
             margin: MarginPolicy::default(),
+            stood: None,
             loose: Scene::default(),
             searcher: Searcher::None,
             candidates: Candidates::default(),
@@ -170,7 +173,14 @@ impl Neighbours {
         pairs: usize,
     ) -> bool {
         let n = boxes.len();
-        if n == 0 || n != last.len() || !move_little(boxes, last) {
+        if n == 0 || n != last.len() {
+            self.stood = None;
+            self.policy.end();
+            return false;
+        }
+        let stood = sampled_that(boxes, last, |b, before| b == before);
+        let stood_before = self.stood.replace(stood);
+        if !move_little(boxes, last) {
             self.policy.end();
             return false;
         }
@@ -178,11 +188,16 @@ impl Neighbours {
         if std::mem::take(&mut self.was_loose) {
             return true;
         }
-        if !self.policy.is_due() {
+        // The next frame will tell whether those that stand still wait for their turn.
+        let is_known = stood_before.is_some() || !are_many(stood, n);
+        if !is_known || !self.policy.is_due() {
             return false;
         }
+        let in_turns = are_many(stood_before.unwrap_or(0) & !stood, n);
         let pairs_per_box = pairs as f32 / n as f32;
-        let each = self.margin.plan(boxes, last, pairs_per_box, Costs::of(n));
+        let costs = Costs::of(n);
+        let steps = sampled(boxes, last).map(|(b, before)| step(b, before) / size(b));
+        let each = self.margin.plan(steps, pairs_per_box, in_turns, costs);
         let cost = (LIST_BOX_COST as f32 + each) * n as f32;
         let is_worth_it = cost < MAX_MODELLED_COST * self.full_cost as f32;
         if !is_worth_it {
@@ -473,14 +488,30 @@ fn are_near(loose: &Scene, pair: Pair) -> bool {
     a.overlaps(b, RULE)
 }
 
+/// Returns a sample of the boxes of a frame, each as it is and as it was.
+fn sampled<'a>(boxes: &'a [Aabb], last: &'a [Aabb]) -> impl Iterator<Item = (&'a Aabb, &'a Aabb)> {
+    let n = boxes.len();
+    draw(n, n.min(MOTION_SAMPLE), 0).map(|i| (&boxes[i], &last[i]))
+}
+
+/// Returns a bit for each sampled box: whether `is` holds for it.
+fn sampled_that(boxes: &[Aabb], last: &[Aabb], is: impl Fn(&Aabb, &Aabb) -> bool) -> u64 {
+    let bits = sampled(boxes, last).map(|(b, before)| u64::from(is(b, before)));
+    bits.fold(0, |all, bit| all << 1 | bit)
+}
+
+/// Tells whether these are more than a few of the boxes sampled of `n`, a bit each.
+fn are_many(sampled: u64, n: usize) -> bool {
+    sampled.count_ones() as usize > n.min(MOTION_SAMPLE) / OTHER_SHARE
+}
+
 /// Tells whether nearly all boxes of a sample move by a small part of their size.
 fn move_little(boxes: &[Aabb], last: &[Aabb]) -> bool {
-    let samples = boxes.len().min(MOTION_SAMPLE);
-    let size_in_steps = MIN_SIZE_IN_STEPS[usize::from(boxes.len() > LARGE_LIST)];
-    let moves_little = |k: &usize| {
-        let i = k * boxes.len() / samples;
-        let (b, before) = (&boxes[i], &last[i]);
-        b.is_empty() || before.is_empty() || size_in_steps * step(b, before) <= size(b)
+    let n = boxes.len();
+    let size_in_steps = MIN_SIZE_IN_STEPS[usize::from(n > LARGE_LIST)];
+    let moves_much = |b: &Aabb, before: &Aabb| {
+        let is_little = size_in_steps * step(b, before) <= size(b);
+        !b.is_empty() && !before.is_empty() && !is_little
     };
-    (0..samples).filter(moves_little).count() >= samples - samples / OTHER_SHARE
+    !are_many(sampled_that(boxes, last, moves_much), n)
 }

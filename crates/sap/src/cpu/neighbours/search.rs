@@ -19,11 +19,12 @@ use crate::{Aabb, Config, OverlapRule, Pair, Result, Strategy, try_alloc};
 /// Where loosened boxes are looked for.
 #[derive(Default)]
 pub(super) enum Searcher {
-    /// Nothing is built.
+    /// Nothing is built yet.
     #[default]
     None,
     /// Every box is tested.
     Brute(Box<Sides>),
+    /// A tree is searched. The first search builds it, so that the frame of a new list is shorter.
     Tree(Box<Tree>),
 }
 
@@ -78,7 +79,6 @@ impl Searcher {
         }
         let tests = found.tests;
         order(found.blocks, n, pairs, blocks)?;
-        *self = Self::Tree(Box::new(Tree::new(loose, RULE)?));
         Ok(Some(tests))
     }
 
@@ -95,7 +95,6 @@ impl Searcher {
     ) -> Result<u64> {
         pairs.clear();
         let tests = match std::mem::take(self) {
-            Self::None => 0,
             Self::Brute(mut sides) => {
                 let accept = accept(loose)?;
                 let tests_more = accept.tests_anything();
@@ -119,8 +118,12 @@ impl Searcher {
                 *self = Self::Brute(sides);
                 (left.list().len() * loose.boxes.len()) as u64
             }
-            Self::Tree(tree) => {
+            searcher => {
                 let (tree, found) = with_threads(|| {
+                    let tree = match searcher {
+                        Self::Tree(tree) => *tree,
+                        _ => Tree::new(loose, RULE)?,
+                    };
                     let refreshed = tree.refresh(loose, left.list(), &[]);
                     // Boxes, filters and worlds neither come nor go while there is a list, so only
                     // memory can be missing.
