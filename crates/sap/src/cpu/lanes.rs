@@ -13,6 +13,13 @@ use std::arch::x86_64::{__m128, _mm_loadu_ps};
 /// Number of boxes tested at once.
 pub(super) const LANES: usize = 8;
 
+/// Entries that are compared with eight at once, so that each pair of the eight is compared: those
+/// one behind each, two behind and so on, and half of those four behind.
+pub(super) const MAX_TURN: usize = LANES / 2;
+
+/// The bits of these pairs.
+const TURNED: u32 = u32::MAX >> (LANES / 2);
+
 /// One array for each bound on `K` axes.
 pub(super) type Bounds<const K: usize> = [Vec<i32>; K];
 
@@ -61,6 +68,15 @@ pub(super) trait Lanes {
         max: [&[i32; LANES]; K],
         probe: [&[i32; K]; 2],
     ) -> u32;
+
+    /// Returns which of eight entries overlap each other on three axes, once for each pair: bit
+    /// `8 (t - 1) + l` is for entry `l` and the one `t` behind it, counted on from the last to the
+    /// first. `t` is up to [`MAX_TURN`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Lanes::overlap_eight`].
+    unsafe fn overlap_turned(min: &[[i32; LANES]; 3], max: &[[i32; LANES]; 3]) -> u32;
 
     /// Returns which of [`COARSE_LANES`] entries overlap the probe; both are a `[min, max]`.
     ///
@@ -188,6 +204,18 @@ impl Lanes for Portable {
             let (min, max) = (min[axis], max[axis]);
             let overlaps = |lane: usize| min[lane] <= probe[1][axis] && probe[0][axis] <= max[lane];
             mask &= (0..LANES).fold(0, |mask, lane| mask | u32::from(overlaps(lane)) << lane);
+        }
+        mask
+    }
+
+    #[inline(always)]
+    unsafe fn overlap_turned(min: &[[i32; LANES]; 3], max: &[[i32; LANES]; 3]) -> u32 {
+        let mut mask = 0;
+        for bit in 0..TURNED.count_ones() as usize {
+            let (lane, other) = (bit % LANES, (bit + bit / LANES + 1) % LANES);
+            let overlaps =
+                (0..3).all(|k| min[k][lane] <= max[k][other] && min[k][other] <= max[k][lane]);
+            mask |= u32::from(overlaps) << bit;
         }
         mask
     }
@@ -397,6 +425,10 @@ mod tests {
             let mut pairs = [Pair::default(); LANES];
             // SAFETY: all arrays have 64 entries, and `pairs` has eight.
             let masks = unsafe {
+                let eight = |all: &Bounds<3>| -> [[i32; LANES]; 3] {
+                    std::array::from_fn(|k| std::array::from_fn(|i| all[k][start + i]))
+                };
+                made.push(L::overlap_turned(&eight(&min), &eight(&max)).into());
                 let overlap = L::overlap(&min, &max, start, [&probe[0], &probe[1]]);
                 let near = [0, 1].map(|k| [3, 4, 5].map(|i| number(start + i + k) as u8));
                 made.push(L::near(&coarse, start, &near).into());

@@ -77,4 +77,15 @@ impl Node {
         // SAFETY: the caller's promise.
         unsafe { L::overlap_eight(self.min.each_ref(), self.max.each_ref(), [min, max]) }
     }
+
+    /// Returns the pairs of entries that overlap, as [`Lanes::overlap_turned`].
+    ///
+    /// # Safety
+    ///
+    /// The processor suits `L`.
+    #[inline(always)]
+    pub(super) unsafe fn overlap_turned<L: Lanes>(&self) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { L::overlap_turned(&self.min, &self.max) }
+    }
 }

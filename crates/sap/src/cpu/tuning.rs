@@ -205,17 +205,16 @@ pub(super) const KEPT_LIMITS: Limits = Limits {
 };
 
 /// The costs of a frame by the tree, in tests of two boxes, of one thread: of a box, which is read
-/// and written to its leaf, 5.4 ns; of two tests in nodes, 1.5 ns (0.9 ns in 8,041 boxes of few
-/// pairs, 2.6 ns in 10^5 uniform ones); of a pair, 3 ns.
+/// and written to its leaf, 5.4 ns; of two tests in nodes, 0.9 ns (0.5 ns in 8,041 boxes of few
+/// pairs, 1.6 ns in 10^5 uniform ones); of a pair, 3 ns.
 pub(super) const KEPT_BOX_COST: u64 = 18;
 /// The cost of two tests in nodes ([`KEPT_BOX_COST`]).
-pub(super) const JOINED_COST: u64 = 5;
+pub(super) const JOINED_COST: u64 = 3;
 /// The cost of a pair ([`KEPT_BOX_COST`]).
 pub(super) const KEPT_PAIR_COST: u64 = 10;
 /// The tests in nodes that a tree is expected to take, for each box and for each pair. A box takes
-/// 25 where it has hardly a pair, 33 with 1.3 pairs and 32 with 4 in a plane, 53 with 3.3, 140 with
-/// 37.
-pub(super) const JOINED_TESTS: [u64; 2] = [25, 3];
+/// 22 where it has hardly a pair, 29 with 1.3 pairs and 33 with 5 in a plane, 53 with 3.5.
+pub(super) const JOINED_TESTS: [u64; 2] = [20, 3];
 /// What a frame by a tree may be expected to cost, in frames by a plan: building it costs several
 /// of these. Not measured.
 pub(super) const MAX_KEPT_COST: f32 = 0.8;

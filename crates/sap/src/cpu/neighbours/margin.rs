@@ -258,19 +258,19 @@ mod tests {
     #[test]
     fn boxes_that_wait_for_their_turn_have_a_margin() {
         let mut margin = MarginPolicy::default();
-        let costs = Costs::of(50_000);
-        let sample = || (0..64).map(|k| if k % 4 == 0 { 0.02 } else { 0.0 });
+        let (costs, step) = (Costs::of(50_000), 1.0 / 64.0);
+        let sample = || (0..64).map(|k| if k % 4 == 0 { step } else { 0.0 });
         let b = Aabb::new([0.0; 3], [2.0; 3]);
         let alone = margin.plan(sample(), 1.3, false, costs);
         assert_eq!(margin.loosen(&b, Some(&b)), b);
         let in_turns = margin.plan(sample(), 1.3, true, costs);
         assert_eq!(
             margin.loosen(&b, Some(&b)),
-            b.loosened(margin.steps * 0.02 * 2.0)
+            b.loosened(margin.steps * step * 2.0)
         );
         assert_eq!(margin.leaving_share(&b, &b), 0.25 * margin.steps.powi(-2));
         // It costs more than if the others stay where they are, and less than if all moved.
-        let all = margin.plan([0.02; 64].into_iter(), 1.3, false, costs);
+        let all = margin.plan([step; 64].into_iter(), 1.3, false, costs);
         assert!(
             alone < in_turns && in_turns < all,
             "{alone} {in_turns} {all}"

@@ -8,8 +8,9 @@
 //! second, and for each entry that overlaps it a test against the eight of the second.
 
 use super::tree::{ALL, Tree};
+use crate::Pair;
 use crate::cpu::accept::Accept;
-use crate::cpu::lanes::{Job, LANES, Lanes, Naming, each_bit, retain_bits, run_best};
+use crate::cpu::lanes::{Job, LANES, Lanes, MAX_TURN, Naming, each_bit, retain_bits, run_best};
 use crate::cpu::output::collect::{Collector, Found, Task};
 use crate::cpu::tuning::JOIN_TASK;
 
@@ -38,15 +39,16 @@ pub(super) fn pairs(tree: &Tree, accept: &Accept, collector: &Collector) -> Foun
     found
 }
 
-/// Returns the entries of the first of two nodes of a level that overlap the union of the second;
-/// all of one node.
+/// Returns the entries of the first of two nodes of a level that overlap the union of the second.
+/// One that overlaps any entry of the second is among them, also where both are one node. The node
+/// at the top has no union, and all of its entries are returned.
 ///
 /// # Safety
 ///
 /// The processor suits `L`.
 #[inline(always)]
 unsafe fn touching<L: Lanes>(tree: &Tree, level: usize, [p, q]: [usize; 2]) -> u32 {
-    if p == q {
+    if level == tree.top() {
         return ALL;
     }
     let union = tree.level(level + 1)[q / LANES].probe(q % LANES);
@@ -106,7 +108,46 @@ impl Job for Descend<'_> {
     }
 }
 
+/// A list of pairs of numbers, at most `N - LANES`.
+struct List<const N: usize> {
+    pairs: [Pair; N],
+    len: usize,
+}
+
+impl<const N: usize> List<N> {
+    const fn new() -> Self {
+        Self {
+            pairs: [Pair { a: 0, b: 0 }; N],
+            len: 0,
+        }
+    }
+
+    /// Adds the pairs of a number with the bits of a mask, in steps that do not depend on it.
+    ///
+    /// # Safety
+    ///
+    /// The processor suits `L`.
+    #[inline(always)]
+    unsafe fn add<L: Lanes>(&mut self, a: u32, mask: u32) {
+        const BITS: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7];
+        let to = &mut self.pairs[self.len..][..LANES];
+        // SAFETY: there are as many numbers and slots as lanes; the caller's promise.
+        unsafe { L::pairs(&BITS, 0, mask, a, Naming::Searching, to.as_mut_ptr()) };
+        self.len += mask.count_ones() as usize;
+    }
+
+    fn as_slice(&self) -> &[Pair] {
+        &self.pairs[..self.len]
+    }
+}
+
+/// A box by its slot, a leaf, and which boxes of the leaf it overlaps.
+type Hit = (u32, u32, u32);
+
 /// Finds the pairs of the boxes below pairs of nodes, which are right above the leaves.
+///
+/// Each step works through a list that the step before made: a processor cannot foresee the end of
+/// loops over the few bits of a mask.
 struct JoinLeaves<'a, 'b> {
     tree: &'a Tree,
     near: &'a [Near],
@@ -125,47 +166,75 @@ impl Job for JoinLeaves<'_, '_> {
         } = self;
         let accept = accept.tests_anything().then_some(accept);
         let storing = task.storing();
-        let (index, leaves) = (&tree.index[..], tree.level(0));
-        let (mut pairs, mut tests) = (Vec::new(), 0);
+        let (index, leaves, nodes) = (&tree.index[..], tree.level(0), tree.level(1));
+        // Leaves of `p` with lanes of `q`; positions in that list with lanes of the leaf of `p`.
+        let mut two_leaves = List::<{ LANES * LANES + LANES }>::new();
+        let mut boxes = List::<{ LANES * LANES * LANES + LANES }>::new();
+        let mut hits: [Hit; LANES * LANES * LANES] = [(0, 0, 0); _];
+        let mut tests = 0;
         for &pair in near {
-            pairs.clear();
-            // SAFETY: the processor suits `L`.
-            tests += unsafe { expand::<L>(tree, 1, pair, &mut pairs) };
-            for &leaf in &pairs {
-                let [p, q] = leaf.map(|node| node as usize);
-                // SAFETY: the processor suits `L`.
-                let mut entries = unsafe { touching::<L>(tree, 0, [p, q]) };
-                tests += u64::from(LANES as u32 * (1 + entries.count_ones()));
-                while entries != 0 {
-                    let lane = entries.trailing_zeros() as usize;
-                    entries &= entries - 1;
+            let [p, q] = pair.map(|node| node as usize);
+            (two_leaves.len, boxes.len) = (0, 0);
+            let mut found = 0;
+            if p == q {
+                let own = p * LANES..leaves.len().min((p + 1) * LANES);
+                tests += own.len() * MAX_TURN * LANES;
+                for leaf in own {
                     // SAFETY: the processor suits `L`.
-                    let mut mask = unsafe { leaves[q].overlap::<L>(&leaves[p].probe(lane)) };
-                    if p == q {
-                        // Later ones only.
-                        mask &= (ALL - 1) << lane;
-                    }
-                    if mask == 0 {
-                        continue;
-                    }
-                    let (i, first) = (index[p * LANES + lane], q * LANES);
-                    if let Some(accept) = accept {
-                        let overlapping = mask.count_ones();
-                        mask = retain_bits(mask, |lane| {
-                            let pair = Naming::Smaller.pair(i, index[first + lane]);
-                            accept.keeps(pair.a, pair.b)
-                        });
-                        task.drop_pairs(overlapping - mask.count_ones());
-                    }
-                    if storing {
-                        // SAFETY: the slots are whole leaves; the processor suits `L`.
-                        unsafe { task.push_mask::<L>(index, first, mask, i, Naming::Smaller) };
-                    } else {
-                        task.count(mask.count_ones());
-                    }
+                    let turns = unsafe { leaves[leaf].overlap_turned::<L>() };
+                    each_bit(turns, |bit| {
+                        let (lane, turn) = (bit % LANES, bit / LANES + 1);
+                        let slot = (leaf * LANES + lane) as u32;
+                        hits[found] = (slot, leaf as u32, 1 << ((lane + turn) % LANES));
+                        found += 1;
+                    });
+                }
+            }
+            // SAFETY: the processor suits `L`.
+            let entries = unsafe { touching::<L>(tree, 1, [p, q]) };
+            each_bit(entries, |lane| {
+                // Later ones only.
+                let others = if p == q { (ALL - 1) << lane } else { ALL };
+                // SAFETY: the processor suits `L`.
+                unsafe {
+                    let mask = nodes[q].overlap::<L>(&nodes[p].probe(lane));
+                    two_leaves.add::<L>((p * LANES + lane) as u32, mask & others);
+                }
+            });
+            for (k, two) in (0..).zip(two_leaves.as_slice()) {
+                let two = [two.a as usize, q * LANES + two.b as usize];
+                // SAFETY: the processor suits `L`.
+                unsafe { boxes.add::<L>(k, touching::<L>(tree, 0, two)) };
+            }
+            for one in boxes.as_slice() {
+                let Pair { a: own, b: lane } = two_leaves.pairs[one.a as usize];
+                let (own, leaf) = (own as usize, q * LANES + lane as usize);
+                let lane = one.b as usize;
+                // SAFETY: the processor suits `L`.
+                let mask = unsafe { leaves[leaf].overlap::<L>(&leaves[own].probe(lane)) };
+                hits[found] = ((own * LANES + lane) as u32, leaf as u32, mask);
+                found += usize::from(mask != 0);
+            }
+            let tested = 1 + entries.count_ones() as usize + two_leaves.len + boxes.len;
+            tests += LANES * tested;
+            for &(slot, leaf, mut mask) in &hits[..found] {
+                let (i, first) = (index[slot as usize], leaf as usize * LANES);
+                if let Some(accept) = accept {
+                    let overlapping = mask.count_ones();
+                    mask = retain_bits(mask, |lane| {
+                        let pair = Naming::Smaller.pair(i, index[first + lane]);
+                        accept.keeps(pair.a, pair.b)
+                    });
+                    task.drop_pairs(overlapping - mask.count_ones());
+                }
+                if storing {
+                    // SAFETY: the slots are whole leaves; the processor suits `L`.
+                    unsafe { task.push_mask::<L>(index, first, mask, i, Naming::Smaller) };
+                } else {
+                    task.count(mask.count_ones());
                 }
             }
         }
-        task.found.tests += tests;
+        task.found.tests += tests as u64;
     }
 }
