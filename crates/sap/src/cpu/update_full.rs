@@ -10,20 +10,19 @@ use super::limits::{PairLimit, max_pairs};
 use super::output::collect::Collector;
 use super::scene::Scene;
 use super::tuning::{
-    BRUTE_BOX_COST, BRUTE_PAIRS, FULL_BOX_COSTS, FULL_PAIR_COST, MAX_BRUTE_FRAME, MAX_LEFT_BRUTE,
+    BRUTE_BOX_COST, BRUTE_PAIRS, FULL_BOX_COSTS, FULL_PAIR_COST, KEPT_FRAME_COST, MAX_BRUTE_FRAME,
     MIN_KEPT_FRAME,
 };
 use crate::{Backend, Report, Result, Stats, Strategy};
 
-/// Returns what a frame by the kept tree is expected to cost, or `u64::MAX` where such a tree is
-/// not possible or a neighbour list is cheaper: up to [`MAX_LEFT_BRUTE`] boxes, it needs no tree
-/// for those that left.
+/// Returns what a frame by the kept tree is expected to cost, or `u64::MAX` where there is no such
+/// tree.
 pub(super) fn rival_cost(scene: &Scene, pairs: usize) -> u64 {
     let n = scene.boxes.len();
-    if n <= MAX_LEFT_BRUTE || scene.worlds.is_some() {
+    if n < MIN_KEPT_FRAME || scene.worlds.is_some() {
         return u64::MAX;
     }
-    expected_cost(n, pairs) + FULL_PAIR_COST * pairs as u64
+    KEPT_FRAME_COST + expected_cost(n, pairs) + FULL_PAIR_COST * pairs as u64
 }
 
 impl Engine {

@@ -216,18 +216,22 @@ impl Neighbours {
         blocks: &SpareBlocks,
     ) -> Result<Option<Updated>> {
         self.policy.end();
-        let (loose, margin) = (&mut self.loose, &self.margin);
-        let loosen = |(i, b): (usize, &Aabb)| margin.loosen(b, step.last.get(i as u32));
-        let boxes = &step.scene.boxes;
-        if boxes.len() <= STREAM_TASK {
-            try_alloc::refill(&mut loose.boxes, boxes.iter().enumerate().map(loosen))?;
-        } else {
-            let boxes = boxes.par_iter().enumerate().with_min_len(STREAM_TASK);
-            on_threads(|| try_alloc::fill(&mut loose.boxes, boxes.map(loosen)))?;
-        }
-        if step.rival < u64::MAX && self.sampled_cost(step) > step.rival as f32 {
-            self.policy.decline();
-            return Ok(None);
+        let mut least = f32::INFINITY;
+        loop {
+            self.loosen_all(step)?;
+            if step.rival == u64::MAX {
+                break;
+            }
+            let cost = self.sampled_cost(step);
+            if cost <= step.rival as f32 {
+                break;
+            }
+            // With half the margins there are fewer candidates, and more boxes leave.
+            if cost >= least || !self.margin.halve() {
+                self.policy.decline();
+                return Ok(None);
+            }
+            least = cost;
         }
         let loose = &mut self.loose;
         loose.copy_labels(step.scene)?;
@@ -238,7 +242,7 @@ impl Neighbours {
             self.policy.postpone();
             return Ok(None);
         };
-        self.margin.begin(boxes.len())?;
+        self.margin.begin(step.scene.boxes.len())?;
         self.changes.clear();
         self.left.clear();
         let found = std::mem::take(&mut self.found);
@@ -249,6 +253,18 @@ impl Neighbours {
             pairs: self.candidates.hits(),
             tests: searched + self.candidates.len() as u64,
         }))
+    }
+
+    /// Loosens all boxes by the margins of a new list.
+    fn loosen_all(&mut self, step: &Step) -> Result<()> {
+        let (loose, margin) = (&mut self.loose, &self.margin);
+        let loosen = |(i, b): (usize, &Aabb)| margin.loosen(b, step.last.get(i as u32));
+        let boxes = &step.scene.boxes;
+        if boxes.len() <= STREAM_TASK {
+            return try_alloc::refill(&mut loose.boxes, boxes.iter().enumerate().map(loosen));
+        }
+        let boxes = boxes.par_iter().enumerate().with_min_len(STREAM_TASK);
+        on_threads(|| try_alloc::fill(&mut loose.boxes, boxes.map(loosen)))
     }
 
     /// Returns what a frame will cost, in tests of two boxes. Candidates of a sample are counted

@@ -2,7 +2,8 @@
 //!
 //! 1. Pairs of nodes that overlap are found from the top down to the nodes above the leaves: a node
 //!    with itself, or with another. One thread does that; these nodes have 64 boxes each.
-//! 2. All threads take such pairs, and test the boxes of their leaves.
+//! 2. All threads take such pairs, and test the boxes of their leaves: those of one leaf against
+//!    each other by turns, and those of two leaves.
 //!
 //! A node with another one costs a test of the eight entries of the first against the union of the
 //! second, and for each entry that overlaps it a test against the eight of the second.

@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(run(&mut with_plan(expected), n, &[5000; 2]), [false; 2]);
         assert_eq!(run(&mut with_plan(2 * expected), n, &[5000; 2]), [true; 2]);
         // One that costs more than a plan is due again after two frames.
-        let tests = [expected, 0, 0];
+        let tests = [2 * expected, 0, 0];
         let mut kept = with_plan(2 * expected);
         assert_eq!(run(&mut kept, n, &tests), [false, false, true]);
         // One that is worn is replaced at once if it has lasted, else after two frames.
