@@ -13,12 +13,12 @@ use std::arch::x86_64::{__m128, _mm_loadu_ps};
 /// Number of boxes tested at once.
 pub(super) const LANES: usize = 8;
 
-/// Entries that are compared with eight at once, so that each pair of the eight is compared: those
-/// one behind each, two behind and so on, and half of those four behind.
-pub(super) const MAX_TURN: usize = LANES / 2;
+/// How far behind an entry another may be, in a ring of eight, for the two to be compared. Of those
+/// four behind only half are, since the other half would be the same pairs.
+pub(super) const MAX_ROTATION: usize = LANES / 2;
 
-/// The bits of these pairs.
-const TURNED: u32 = u32::MAX >> (LANES / 2);
+/// The bits of [`Lanes::overlap_rotated`], one for each of the 28 pairs.
+const ROTATED: u32 = u32::MAX >> (LANES / 2);
 
 /// One array for each bound on `K` axes.
 pub(super) type Bounds<const K: usize> = [Vec<i32>; K];
@@ -71,12 +71,13 @@ pub(super) trait Lanes {
 
     /// Returns which of eight entries overlap each other on three axes, once for each pair: bit
     /// `8 (t - 1) + l` is for entry `l` and the one `t` behind it, counted on from the last to the
-    /// first. `t` is up to [`MAX_TURN`].
+    /// first. `t` is up to [`MAX_ROTATION`]. For the last `t`, only the first half of the entries
+    /// have a bit.
     ///
     /// # Safety
     ///
     /// As [`Lanes::overlap_eight`].
-    unsafe fn overlap_turned(min: &[[i32; LANES]; 3], max: &[[i32; LANES]; 3]) -> u32;
+    unsafe fn overlap_rotated(min: &[[i32; LANES]; 3], max: &[[i32; LANES]; 3]) -> u32;
 
     /// Returns which of [`COARSE_LANES`] entries overlap the probe; both are a `[min, max]`.
     ///
@@ -125,8 +126,8 @@ pub(super) trait Lanes {
     ///
     /// # Safety
     ///
-    /// As [`Lanes::overlap`]; `out` has the capacity for [`LANES`] pairs, all of which may be
-    /// written.
+    /// As [`Lanes::overlap`]; `mask` has only the lowest [`LANES`] bits; `out` has the capacity for
+    /// [`LANES`] pairs, all of which may be written.
     unsafe fn pairs(index: &[u32], start: usize, mask: u32, p: u32, naming: Naming, out: *mut Pair);
 
     /// Writes the pairs of [`LANES`] that have the bit [`MARK`], without it, to `out`, without
@@ -209,9 +210,9 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    unsafe fn overlap_turned(min: &[[i32; LANES]; 3], max: &[[i32; LANES]; 3]) -> u32 {
+    unsafe fn overlap_rotated(min: &[[i32; LANES]; 3], max: &[[i32; LANES]; 3]) -> u32 {
         let mut mask = 0;
-        for bit in 0..TURNED.count_ones() as usize {
+        for bit in 0..ROTATED.count_ones() as usize {
             let (lane, other) = (bit % LANES, (bit + bit / LANES + 1) % LANES);
             let overlaps =
                 (0..3).all(|k| min[k][lane] <= max[k][other] && min[k][other] <= max[k][lane]);
@@ -428,7 +429,7 @@ mod tests {
                 let eight = |all: &Bounds<3>| -> [[i32; LANES]; 3] {
                     std::array::from_fn(|k| std::array::from_fn(|i| all[k][start + i]))
                 };
-                made.push(L::overlap_turned(&eight(&min), &eight(&max)).into());
+                made.push(L::overlap_rotated(&eight(&min), &eight(&max)).into());
                 let overlap = L::overlap(&min, &max, start, [&probe[0], &probe[1]]);
                 let near = [0, 1].map(|k| [3, 4, 5].map(|i| number(start + i + k) as u8));
                 made.push(L::near(&coarse, start, &near).into());

@@ -78,14 +78,14 @@ impl Node {
         unsafe { L::overlap_eight(self.min.each_ref(), self.max.each_ref(), [min, max]) }
     }
 
-    /// Returns the pairs of entries that overlap, as [`Lanes::overlap_turned`].
+    /// Returns the pairs of entries that overlap, as [`Lanes::overlap_rotated`].
     ///
     /// # Safety
     ///
     /// The processor suits `L`.
     #[inline(always)]
-    pub(super) unsafe fn overlap_turned<L: Lanes>(&self) -> u32 {
+    pub(super) unsafe fn overlap_rotated<L: Lanes>(&self) -> u32 {
         // SAFETY: the caller's promise.
-        unsafe { L::overlap_turned(&self.min, &self.max) }
+        unsafe { L::overlap_rotated(&self.min, &self.max) }
     }
 }

@@ -325,6 +325,7 @@ impl Engine {
         }
         self.incremental.end_incremental(differences.tests);
         self.kept.drop_tree();
+        self.neighbours.forget_motion();
         let last = self.last_report();
         let report = Report {
             n,

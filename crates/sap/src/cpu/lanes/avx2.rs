@@ -1,6 +1,6 @@
 //! Implements [`Lanes`] with AVX2.
 
-use super::{ALL_HOMES, Avx2, CoarseBounds, LANES, Lanes, MARK, MAX_TURN, Naming, TURNED};
+use super::{ALL_HOMES, Avx2, CoarseBounds, LANES, Lanes, MARK, MAX_ROTATION, Naming, ROTATED};
 use crate::Pair;
 use std::arch::x86_64::*;
 
@@ -49,16 +49,16 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn overlap_turned(min: &[[i32; LANES]; 3], max: &[[i32; LANES]; 3]) -> u32 {
+    unsafe fn overlap_rotated(min: &[[i32; LANES]; 3], max: &[[i32; LANES]; 3]) -> u32 {
         // SAFETY: the caller's promise; the loads need no alignment.
         unsafe {
             let load = |eight: &[i32; LANES]| _mm256_loadu_si256(eight.as_ptr().cast());
             let (min, max) = (min.each_ref().map(load), max.each_ref().map(load));
             let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
             let mut disjoint = 0;
-            for turn in 1..=MAX_TURN {
+            for by in 1..=MAX_ROTATION {
                 // Of an index, only the lowest three bits count.
-                let to = _mm256_add_epi32(lanes, _mm256_set1_epi32(turn as i32));
+                let to = _mm256_add_epi32(lanes, _mm256_set1_epi32(by as i32));
                 let mut apart = _mm256_setzero_si256();
                 for k in 0..3 {
                     let [first, last] =
@@ -68,9 +68,9 @@ impl Lanes for Avx2 {
                     apart = _mm256_or_si256(apart, _mm256_or_si256(behind, before));
                 }
                 let apart = _mm256_movemask_ps(_mm256_castsi256_ps(apart)) as u32;
-                disjoint |= apart << (LANES * (turn - 1));
+                disjoint |= apart << (LANES * (by - 1));
             }
-            !disjoint & TURNED
+            !disjoint & ROTATED
         }
     }
 

@@ -31,28 +31,38 @@ pub(super) struct MarginPolicy {
     times: Vec<u32>,
 }
 
-/// What is expected of boxes that move in turns. All will soon have left where they are now, so
-/// those that stand still when the list is built get margins too.
+/// What is expected of boxes that move in turns. Boxes that stand still now are expected to move
+/// soon. So they get margins when the list is built.
 #[derive(Clone, Copy)]
 struct Turns {
     /// The share of frames in which a box moves.
     share: f32,
-    /// The mean step of boxes that move now, in their sizes; 0 where others stay where they are.
+    /// The median step of boxes that move now, in their sizes; 0 where others stay where they are.
     step: f32,
+    /// The longest step of all, which bounds that of large boxes.
+    longest: f32,
 }
 
 impl Turns {
     const NONE: Self = Self {
         share: 1.0,
         step: 0.0,
+        longest: 0.0,
     };
 
-    /// Measures these steps, in sizes of the boxes.
-    fn of(steps: &[f32]) -> Self {
-        let moving = steps.iter().filter(|&&r| r > 0.0).count();
+    /// Measures sampled boxes: how far each moves, and that in its size.
+    fn of(sampled: &[(f32, f32)]) -> Self {
+        let moving = sampled.iter().filter(|(_, r)| *r > 0.0);
+        let mut steps: Vec<f32> = moving.map(|&(_, r)| r).collect();
+        steps.sort_unstable_by(f32::total_cmp);
+        let Some(&step) = steps.get(steps.len() / 2) else {
+            return Self::NONE;
+        };
+        let finite = sampled.iter().map(|&(step, _)| step);
         Self {
-            share: moving as f32 / steps.len().max(1) as f32,
-            step: steps.iter().sum::<f32>() / moving.max(1) as f32,
+            share: steps.len() as f32 / sampled.len() as f32,
+            step,
+            longest: finite.filter(|step| step.is_finite()).fold(0.0, f32::max),
         }
     }
 }
@@ -75,29 +85,31 @@ impl Default for MarginPolicy {
 }
 
 impl MarginPolicy {
-    /// Chooses the multiple for a new list, given the steps of sampled boxes in their sizes, and
+    /// Chooses the multiple for a new list, given the step and the size of each sampled box, and
     /// returns what a frame will cost for each box, in tests.
     ///
     /// Of boxes with a margin `m`, in sizes, `(1 + 2 m)^3` times as many overlap. A box that walks
     /// at random by steps of `r` leaves its margin after about `(m / r)^2` of them.
     pub(super) fn plan(
         &mut self,
-        steps: impl Iterator<Item = f32>,
+        sampled: impl Iterator<Item = (f32, f32)>,
         pairs_per_box: f32,
         in_turns: bool,
         costs: Costs,
     ) -> f32 {
-        // A box that has no size and does not move needs no margin.
-        let each = steps.map(|r| if r > 0.0 { r.min(1.0) } else { 0.0 });
-        let mut each: Vec<f32> = each.collect();
+        // In sizes; 0 for a box that does not move, with or without a size.
+        let in_sizes = |(step, size): (f32, f32)| {
+            let r = step / size;
+            (step, if r > 0.0 { r.min(1.0) } else { 0.0 })
+        };
+        let sampled: Vec<(f32, f32)> = sampled.map(in_sizes).collect();
         self.turns = if in_turns {
-            Turns::of(&each)
+            Turns::of(&sampled)
         } else {
             Turns::NONE
         };
-        for r in each.iter_mut().filter(|r| **r == 0.0) {
-            *r = self.turns.step;
-        }
+        let of_turn = |r: f32| if r > 0.0 { r } else { self.turns.step };
+        let each: Vec<f32> = sampled.into_iter().map(|(_, r)| of_turn(r)).collect();
         let cost = |steps: f32| {
             let of_one = |&r: &f32| {
                 if r == 0.0 {
@@ -161,7 +173,7 @@ impl MarginPolicy {
     fn step(&self, b: &Aabb, before: &Aabb) -> f32 {
         let step = step(b, before);
         if step == 0.0 && self.turns.step > 0.0 {
-            return self.turns.step * size(b);
+            return (self.turns.step * size(b)).min(self.turns.longest);
         }
         step
     }
@@ -245,7 +257,7 @@ mod tests {
     fn planned(share: f32, pairs_per_box: f32) -> (f32, f32) {
         let mut margin = MarginPolicy::default();
         let costs = Costs::of(50_000);
-        let cost = margin.plan([share; 64].into_iter(), pairs_per_box, false, costs);
+        let cost = margin.plan([(share, 1.0); 64].into_iter(), pairs_per_box, false, costs);
         (margin.steps, cost)
     }
 
@@ -268,31 +280,40 @@ mod tests {
     fn boxes_that_wait_for_their_turn_have_a_margin() {
         let mut margin = MarginPolicy::default();
         let (costs, step) = (Costs::of(50_000), 1.0 / 64.0);
-        let sample = || (0..64).map(|k| if k % 4 == 0 { step } else { 0.0 });
+        // One of them is a bullet.
+        let sample = || {
+            (0..64).map(|k| match k {
+                0 => (8.0, 1.0),
+                _ if k % 4 == 0 => (2.0 * step, 2.0),
+                _ => (0.0, 2.0),
+            })
+        };
         let b = Aabb::new([0.0; 3], [2.0; 3]);
-        let alone = margin.plan(sample(), 1.3, false, costs);
+        let others_stay = margin.plan(sample().skip(1), 1.3, false, costs);
         assert_eq!(margin.loosen(&b, Some(&b)), b);
-        let in_turns = margin.plan(sample(), 1.3, true, costs);
-        assert_eq!(
-            margin.loosen(&b, Some(&b)),
-            b.loosened(margin.steps * step * 2.0)
-        );
+        let in_turns = margin.plan(sample().skip(1), 1.3, true, costs);
+        assert!(others_stay < in_turns, "{others_stay} {in_turns}");
+        margin.plan(sample(), 1.3, true, costs);
+        let loose = b.loosened(margin.steps * step * 2.0);
+        assert_eq!(margin.loosen(&b, Some(&b)), loose);
         let share = margin.leaving_share(&b, &b) * margin.steps.powi(2);
         assert!((share - 0.25).abs() < 1e-6, "{share}");
-        // It costs more than if the others stay where they are, and less than if all moved.
-        let all = margin.plan([step; 64].into_iter(), 1.3, false, costs);
-        assert!(
-            alone < in_turns && in_turns < all,
-            "{alone} {in_turns} {all}"
-        );
+        // A ground moves no farther than what lies on it.
+        let endless = [f32::NEG_INFINITY, f32::INFINITY];
+        for [low, high] in [[-1000.0, 1000.0], endless] {
+            let ground = Aabb::new([low, -1.0, low], [high, 0.0, high]);
+            let loose = ground.loosened(margin.steps * 8.0);
+            assert_eq!(margin.loosen(&ground, Some(&ground)), loose);
+        }
     }
 
     #[test]
     fn what_does_not_move_needs_no_margin() {
         let mut margin = MarginPolicy::default();
         let costs = Costs::of(3);
-        // Steps in sizes: of a point, of an endless box, of one that is still.
-        let cost = margin.plan([f32::NAN, 0.0, 0.0].into_iter(), 1.0, true, costs);
+        // A point, an endless box, and one of a size.
+        let still = [(0.0, 0.0), (0.0, f32::INFINITY), (0.0, 1.0)];
+        let cost = margin.plan(still.into_iter(), 1.0, true, costs);
         assert_eq!(cost, costs.candidate(1.0));
         for b in [
             Aabb::new([1.0; 3], [1.0; 3]),

@@ -61,7 +61,8 @@ use test::{each_overlapping, is_within, overlapping_closed, overlapping_open};
 pub(in crate::cpu) struct Neighbours {
     policy: Hysteresis,
     margin: MarginPolicy,
-    /// The sampled boxes that stood still in the last frame without a list, a bit each.
+    /// The sampled boxes that stood still in the frame before, a bit each, if that frame had no
+    /// list and was no incremental update.
     stood: Option<u64>,
     /// The loosened boxes, with the filters and worlds that their candidates were accepted by.
     loose: Scene,
@@ -159,6 +160,11 @@ impl Neighbours {
         self.policy.end();
     }
 
+    /// Forgets how boxes moved, after a frame that it was not told of.
+    pub(in crate::cpu) const fn forget_motion(&mut self) {
+        self.stood = None;
+    }
+
     /// Records the cost of a full update.
     pub(in crate::cpu) const fn record_full(&mut self, cost: u64) {
         self.full_cost = cost;
@@ -173,19 +179,20 @@ impl Neighbours {
         pairs: usize,
     ) -> bool {
         let n = boxes.len();
+        let was_loose = std::mem::take(&mut self.was_loose);
+        let stood_before = self.stood.take();
         if n == 0 || n != last.len() {
-            self.stood = None;
             self.policy.end();
             return false;
         }
-        let stood = sampled_that(boxes, last, |b, before| b == before);
-        let stood_before = self.stood.replace(stood);
-        if !move_little(boxes, last) {
+        let [stood, fast] = motion(boxes, last);
+        self.stood = Some(stood);
+        if are_many(fast, n) {
             self.policy.end();
             return false;
         }
         self.policy.count_quiet();
-        if std::mem::take(&mut self.was_loose) {
+        if was_loose {
             return true;
         }
         // The next frame will tell whether those that stand still wait for their turn.
@@ -196,8 +203,8 @@ impl Neighbours {
         let in_turns = are_many(stood_before.unwrap_or(0) & !stood, n);
         let pairs_per_box = pairs as f32 / n as f32;
         let costs = Costs::of(n);
-        let steps = sampled(boxes, last).map(|(b, before)| step(b, before) / size(b));
-        let each = self.margin.plan(steps, pairs_per_box, in_turns, costs);
+        let sampled = sampled(boxes, last).map(|(b, before)| (step(b, before), size(b)));
+        let each = self.margin.plan(sampled, pairs_per_box, in_turns, costs);
         let cost = (LIST_BOX_COST as f32 + each) * n as f32;
         let is_worth_it = cost < MAX_MODELLED_COST * self.full_cost as f32;
         if !is_worth_it {
@@ -216,25 +223,13 @@ impl Neighbours {
         blocks: &SpareBlocks,
     ) -> Result<Option<Updated>> {
         self.policy.end();
-        let mut least = f32::INFINITY;
-        loop {
-            self.loosen_all(step)?;
-            if step.rival == u64::MAX {
-                break;
-            }
-            let cost = self.sampled_cost(step);
-            if cost <= step.rival as f32 {
-                break;
-            }
-            // With half the margins there are fewer candidates, and more boxes leave.
-            if cost >= least || !self.margin.halve() {
-                self.policy.decline();
-                return Ok(None);
-            }
-            least = cost;
+        self.loose.copy_labels(step.scene)?;
+        self.loosen_all(step)?;
+        if step.rival < u64::MAX && !self.fit_margins(step)? {
+            self.policy.decline();
+            return Ok(None);
         }
-        let loose = &mut self.loose;
-        loose.copy_labels(step.scene)?;
+        let loose = &self.loose;
         let found = self
             .searcher
             .all(loose, max, scratch, blocks, &mut self.found)?;
@@ -248,6 +243,7 @@ impl Neighbours {
         let found = std::mem::take(&mut self.found);
         self.test(step, New::All(&found))?;
         self.policy.begin();
+        self.stood = None;
         (self.excess, self.in_vain, self.slow_frames) = (0, 0, 0);
         Ok(Some(Updated {
             pairs: self.candidates.hits(),
@@ -267,24 +263,72 @@ impl Neighbours {
         on_threads(|| try_alloc::fill(&mut loose.boxes, boxes.map(loosen)))
     }
 
-    /// Returns what a frame will cost, in tests of two boxes. Candidates of a sample are counted
-    /// among all loosened boxes: the number of pairs says little about them where boxes are near
-    /// each other and do not overlap, or a few are so large that they reach all others.
-    fn sampled_cost(&self, step: &Step) -> f32 {
-        let (boxes, loose) = (&step.scene.boxes, &self.loose.boxes);
-        let costs = Costs::of(boxes.len());
+    /// Halves the margins of a new list until it is expected to cost less than its rival: there are
+    /// fewer candidates then, and more boxes leave. Returns false where that does not suffice.
+    fn fit_margins(&mut self, step: &Step) -> Result<bool> {
+        let mut sampled = self.sample(step)?;
+        let mut least = f32::INFINITY;
+        loop {
+            let cost = self.sampled_cost(step, &sampled);
+            if cost <= step.rival as f32 {
+                break;
+            }
+            if cost >= least || !self.margin.halve() {
+                return Ok(false);
+            }
+            let loosen = |i: u32| {
+                let b = &step.scene.boxes[i as usize];
+                self.margin.loosen(b, step.last.get(i))
+            };
+            for (i, near) in &mut sampled {
+                let loose = loosen(*i);
+                near.retain(|&other| loosen(other).overlaps(&loose, RULE));
+            }
+            least = cost;
+        }
+        if least < f32::INFINITY {
+            self.loosen_all(step)?;
+        }
+        Ok(true)
+    }
+
+    /// Returns a sample of the boxes, each with those whose candidate it is. They are sought among
+    /// all loosened boxes: the number of pairs says little about them where boxes are near each
+    /// other and do not overlap, or a few are so large that they reach all others.
+    fn sample(&self, step: &Step) -> Result<Vec<(u32, Vec<u32>)>> {
+        let loose = &self.loose;
+        let accept = Accept::new(loose, loose, RULE, WorldTest::PerPair)?;
+        let accepts_all = !accept.tests_anything();
+        let n = step.scene.boxes.len();
         let of_one = |i: usize| {
-            let Some(before) = step.last.get(i as u32) else {
+            let mut near = Vec::new();
+            for (other, b) in (0..).zip(&loose.boxes) {
+                if b.overlaps(&loose.boxes[i], RULE) && other != i as u32 {
+                    let Pair { a, b } = Pair::new(i as u32, other);
+                    if accepts_all || accept.keeps(a, b) {
+                        try_alloc::push(&mut near, other)?;
+                    }
+                }
+            }
+            Ok((i as u32, near))
+        };
+        draw(n, n.min(CANDIDATE_SAMPLE), 0).map(of_one).collect()
+    }
+
+    /// Returns what a frame will cost, in tests of two boxes, given a sample.
+    fn sampled_cost(&self, step: &Step, sampled: &[(u32, Vec<u32>)]) -> f32 {
+        let boxes = &step.scene.boxes;
+        let costs = Costs::of(boxes.len());
+        let of_one = |(i, near): &(u32, Vec<u32>)| {
+            let Some(before) = step.last.get(*i) else {
                 return 0.0;
             };
-            let near = loose.iter().filter(|other| other.overlaps(&loose[i], RULE));
             // Each candidate has two boxes.
-            let candidates = near.count().saturating_sub(1) as f32 / 2.0;
-            costs.candidate(candidates) * candidates
-                + costs.leaving_cost(candidates) * self.margin.leaving_share(&boxes[i], before)
+            let candidates = near.len() as f32 / 2.0;
+            let leaving = self.margin.leaving_share(&boxes[*i as usize], before);
+            costs.candidate(candidates) * candidates + costs.leaving_cost(candidates) * leaving
         };
-        let samples = boxes.len().min(CANDIDATE_SAMPLE);
-        let mut each: Vec<f32> = draw(boxes.len(), samples, 0).map(of_one).collect();
+        let mut each: Vec<f32> = sampled.iter().map(of_one).collect();
         each.sort_unstable_by(f32::total_cmp);
         // Without the highest: one that is so large has its candidates at the others too.
         each.pop();
@@ -510,24 +554,23 @@ fn sampled<'a>(boxes: &'a [Aabb], last: &'a [Aabb]) -> impl Iterator<Item = (&'a
     draw(n, n.min(MOTION_SAMPLE), 0).map(|i| (&boxes[i], &last[i]))
 }
 
-/// Returns a bit for each sampled box: whether `is` holds for it.
-fn sampled_that(boxes: &[Aabb], last: &[Aabb], is: impl Fn(&Aabb, &Aabb) -> bool) -> u64 {
-    let bits = sampled(boxes, last).map(|(b, before)| u64::from(is(b, before)));
-    bits.fold(0, |all, bit| all << 1 | bit)
+/// Returns which sampled boxes stand still, and which move by more than a small part of their size,
+/// a bit each.
+fn motion(boxes: &[Aabb], last: &[Aabb]) -> [u64; 2] {
+    const { assert!(MOTION_SAMPLE <= u64::BITS as usize) };
+    let size_in_steps = MIN_SIZE_IN_STEPS[usize::from(boxes.len() > LARGE_LIST)];
+    let of_one = |[stood, fast]: [u64; 2], (b, before): (&Aabb, &Aabb)| {
+        let is_slow = size_in_steps * step(b, before) <= size(b);
+        let is_fast = !b.is_empty() && !before.is_empty() && !is_slow;
+        [
+            stood << 1 | u64::from(b == before),
+            fast << 1 | u64::from(is_fast),
+        ]
+    };
+    sampled(boxes, last).fold([0; 2], of_one)
 }
 
 /// Tells whether these are more than a few of the boxes sampled of `n`, a bit each.
 fn are_many(sampled: u64, n: usize) -> bool {
     sampled.count_ones() as usize > n.min(MOTION_SAMPLE) / OTHER_SHARE
-}
-
-/// Tells whether nearly all boxes of a sample move by a small part of their size.
-fn move_little(boxes: &[Aabb], last: &[Aabb]) -> bool {
-    let n = boxes.len();
-    let size_in_steps = MIN_SIZE_IN_STEPS[usize::from(n > LARGE_LIST)];
-    let moves_much = |b: &Aabb, before: &Aabb| {
-        let is_little = size_in_steps * step(b, before) <= size(b);
-        !b.is_empty() && !before.is_empty() && !is_little
-    };
-    !are_many(sampled_that(boxes, last, moves_much), n)
 }

@@ -224,7 +224,7 @@ impl Task<'_> {
     ///
     /// # Safety
     ///
-    /// As [`Lanes::overlap`].
+    /// As [`Lanes::overlap`]; `mask` has only the lowest [`LANES`] bits.
     #[inline(always)]
     pub(in crate::cpu) unsafe fn push_mask<L: Lanes>(
         &mut self,

@@ -2,8 +2,8 @@
 //!
 //! 1. Pairs of nodes that overlap are found from the top down to the nodes above the leaves: a node
 //!    with itself, or with another. One thread does that; these nodes have 64 boxes each.
-//! 2. All threads take such pairs, and test the boxes of their leaves: those of one leaf against
-//!    each other by turns, and those of two leaves.
+//! 2. All threads take such pairs, and test the boxes of their leaves: a leaf rotated against
+//!    itself, and the boxes of two leaves.
 //!
 //! A node with another one costs a test of the eight entries of the first against the union of the
 //! second, and for each entry that overlaps it a test against the eight of the second.
@@ -11,7 +11,7 @@
 use super::tree::{ALL, Tree};
 use crate::Pair;
 use crate::cpu::accept::Accept;
-use crate::cpu::lanes::{Job, LANES, Lanes, MAX_TURN, Naming, each_bit, retain_bits, run_best};
+use crate::cpu::lanes::{Job, LANES, Lanes, MAX_ROTATION, Naming, each_bit, retain_bits, run_best};
 use crate::cpu::output::collect::{Collector, Found, Task};
 use crate::cpu::tuning::JOIN_TASK;
 
@@ -109,7 +109,7 @@ impl Job for Descend<'_> {
     }
 }
 
-/// A list of pairs of numbers, at most `N - LANES`.
+/// A list of at most `N - LANES` pairs of numbers. An addition writes `LANES` slots.
 struct List<const N: usize> {
     pairs: [Pair; N],
     len: usize,
@@ -123,7 +123,8 @@ impl<const N: usize> List<N> {
         }
     }
 
-    /// Adds the pairs of a number with the bits of a mask, in steps that do not depend on it.
+    /// Adds the pairs of a number with the bits of a mask. With AVX2 its steps do not depend on the
+    /// mask.
     ///
     /// # Safety
     ///
@@ -147,8 +148,8 @@ type Hit = (u32, u32, u32);
 
 /// Finds the pairs of the boxes below pairs of nodes, which are right above the leaves.
 ///
-/// Each step works through a list that the step before made: a processor cannot foresee the end of
-/// loops over the few bits of a mask.
+/// The tests of leaves and of boxes go through lists. A processor cannot foresee the end of a loop
+/// over the few bits of a mask.
 struct JoinLeaves<'a, 'b> {
     tree: &'a Tree,
     near: &'a [Near],
@@ -171,6 +172,7 @@ impl Job for JoinLeaves<'_, '_> {
         // Leaves of `p` with lanes of `q`; positions in that list with lanes of the leaf of `p`.
         let mut two_leaves = List::<{ LANES * LANES + LANES }>::new();
         let mut boxes = List::<{ LANES * LANES * LANES + LANES }>::new();
+        // Of one node at most 8 x 28 in single leaves, and 28 x 8 others.
         let mut hits: [Hit; LANES * LANES * LANES] = [(0, 0, 0); _];
         let mut tests = 0;
         for &pair in near {
@@ -179,14 +181,14 @@ impl Job for JoinLeaves<'_, '_> {
             let mut found = 0;
             if p == q {
                 let own = p * LANES..leaves.len().min((p + 1) * LANES);
-                tests += own.len() * MAX_TURN * LANES;
+                tests += own.len() * MAX_ROTATION * LANES;
                 for leaf in own {
                     // SAFETY: the processor suits `L`.
-                    let turns = unsafe { leaves[leaf].overlap_turned::<L>() };
-                    each_bit(turns, |bit| {
-                        let (lane, turn) = (bit % LANES, bit / LANES + 1);
+                    let overlapping = unsafe { leaves[leaf].overlap_rotated::<L>() };
+                    each_bit(overlapping, |bit| {
+                        let (lane, by) = (bit % LANES, bit / LANES + 1);
                         let slot = (leaf * LANES + lane) as u32;
-                        hits[found] = (slot, leaf as u32, 1 << ((lane + turn) % LANES));
+                        hits[found] = (slot, leaf as u32, 1 << ((lane + by) % LANES));
                         found += 1;
                     });
                 }

@@ -2,41 +2,40 @@
 
 use crate::Aabb;
 use crate::cpu::lanes::LANES;
+use crate::cpu::node::Node;
 
-/// The min and the max of boxes on three axes.
-pub(super) type Sides = [[[i32; LANES]; 3]; 2];
-
-/// Returns the sides of eight boxes, the mins with `lift` added, and a bit for each that is empty.
+/// Writes the sides of eight boxes to a node, the mins with `lift` added. Returns a bit for each
+/// that is empty.
 #[inline(always)]
-pub(super) fn sides(boxes: [&Aabb; LANES], lift: i32) -> (Sides, u32) {
+pub(super) fn write_sides(boxes: [&Aabb; LANES], lift: i32, to: &mut Node) -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
-        sse::sides(boxes, lift)
+        sse::write_sides(boxes, lift, to)
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        one_by_one(boxes, lift)
+        one_by_one(boxes, lift, to)
     }
 }
 
 /// The implementation for any processor.
 #[cfg(any(test, not(target_arch = "x86_64")))]
-fn one_by_one(boxes: [&Aabb; LANES], lift: i32) -> (Sides, u32) {
+fn one_by_one(boxes: [&Aabb; LANES], lift: i32, to: &mut Node) -> u32 {
     use crate::cpu::key::ordered;
     let of = |side: fn(&Aabb) -> [f32; 3], more: i32| {
         [0, 1, 2].map(|k| boxes.map(|b| ordered(side(b)[k]) + more))
     };
+    (to.min, to.max) = (of(|b| b.min, lift), of(|b| b.max, 0));
     let is_empty = boxes.map(|b| u32::from(b.is_empty()));
-    let empty = (0..LANES).fold(0, |all, lane| all | is_empty[lane] << lane);
-    ([of(|b| b.min, lift), of(|b| b.max, 0)], empty)
+    (0..LANES).fold(0, |all, lane| all | is_empty[lane] << lane)
 }
 
 /// Four boxes at once, with what every x86-64 processor has.
 #[cfg(target_arch = "x86_64")]
 mod sse {
-    use super::Sides;
     use crate::Aabb;
     use crate::cpu::lanes::{LANES, load_box};
+    use crate::cpu::node::Node;
     use std::arch::x86_64::*;
 
     /// Returns numbers as integers of the same order: see [`crate::cpu::key::ordered`].
@@ -52,8 +51,7 @@ mod sse {
     }
 
     #[inline(always)]
-    pub(super) fn sides(boxes: [&Aabb; LANES], lift: i32) -> (Sides, u32) {
-        let mut all = [[[0; LANES]; 3]; 2];
+    pub(super) fn write_sides(boxes: [&Aabb; LANES], lift: i32, to: &mut Node) -> u32 {
         let mut empty = 0;
         for half in [0, 4] {
             let ([mut x, mut y, mut z, mut w], [a, b, c, d]) = (
@@ -71,14 +69,14 @@ mod sse {
                 let is_empty = _mm_castsi128_ps(_mm_cmpgt_epi32(min[0], max[0]));
                 empty |= (_mm_movemask_ps(is_empty) as u32) << half;
                 let min = min.map(|side| _mm_add_epi32(side, _mm_set1_epi32(lift)));
-                for (to, from) in all.iter_mut().zip([min, max]) {
+                for (to, from) in [&mut to.min, &mut to.max].into_iter().zip([min, max]) {
                     for (to, from) in to.iter_mut().zip(from) {
                         _mm_storeu_si128(to[half..].as_mut_ptr().cast(), from);
                     }
                 }
             }
         }
-        (all, empty)
+        empty
     }
 }
 
@@ -116,7 +114,13 @@ mod tests {
             });
             for lift in [0, 1] {
                 let boxes = boxes.each_ref();
-                assert_eq!(sides(boxes, lift), one_by_one(boxes, lift), "{boxes:?}");
+                let [mut a, mut b] = [Node::NONE; 2];
+                let empty = [
+                    write_sides(boxes, lift, &mut a),
+                    one_by_one(boxes, lift, &mut b),
+                ];
+                assert_eq!(empty[0], empty[1], "{boxes:?}");
+                assert_eq!((a.min, a.max), (b.min, b.max), "{boxes:?}");
             }
         }
     }

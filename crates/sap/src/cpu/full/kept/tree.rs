@@ -1,7 +1,7 @@
 //! Builds, refits and searches the kept tree: leaves of eight boxes, and the unions above them.
 
 use super::halve::leaf_order;
-use super::sides::sides;
+use super::sides::write_sides;
 use crate::cpu::key::lift;
 use crate::cpu::lanes::{Job, LANES, Lanes, each_bit, prefetch, run_best};
 use crate::cpu::node::Node;
@@ -121,8 +121,7 @@ impl Job for Take<'_> {
                 prefetch(boxes, index.get(i * LANES + k + PREFETCH_DISTANCE));
             }
             let eight = std::array::from_fn(|lane| &boxes[own[lane] as usize]);
-            let ([min, max], mut none) = sides(eight, self.lift);
-            *leaf = Node { min, max };
+            let mut none = write_sides(eight, self.lift, leaf);
             none |= ALL << count.saturating_sub(i * LANES).min(LANES) & ALL;
             each_bit(none, |lane| {
                 for k in 0..3 {
