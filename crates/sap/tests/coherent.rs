@@ -398,6 +398,14 @@ fn a_frame_of_too_many_pairs_leaves_the_last_result() {
     assert!(failed > 10 && last.len() > 100, "{failed} failed");
 }
 
+fn on_cpu() -> BroadPhase {
+    BroadPhase::new(Config {
+        backend: Backend::Cpu,
+        ..Config::default()
+    })
+    .unwrap()
+}
+
 /// Moves boxes by up to 1 % of their size.
 fn walk(boxes: &mut [Aabb], random: &mut Random) {
     for b in boxes {
@@ -413,11 +421,7 @@ fn walk(boxes: &mut [Aabb], random: &mut Random) {
 fn boxes_that_come_now_and_then_do_not_end_the_use_of_the_list() {
     let mut random = Random::new(12);
     let mut boxes: Vec<Aabb> = (0..1000).map(|_| one(1000, &mut random)).collect();
-    let mut broad_phase = BroadPhase::new(Config {
-        backend: Backend::Cpu,
-        ..Config::default()
-    })
-    .unwrap();
+    let mut broad_phase = on_cpu();
     let mut by_list = 0;
     for frame in 0..500 {
         walk(&mut boxes, &mut random);
@@ -439,11 +443,7 @@ fn boxes_that_wait_for_their_turn_are_loosened_before() {
     let n = 5000;
     let mut random = Random::new(13);
     let mut boxes: Vec<Aabb> = (0..n).map(|_| one(n, &mut random)).collect();
-    let mut broad_phase = BroadPhase::new(Config {
-        backend: Backend::Cpu,
-        ..Config::default()
-    })
-    .unwrap();
+    let mut broad_phase = on_cpu();
     let mut most = 0;
     for frame in 0..20 {
         let turn = (frame % 5..n).step_by(5);
@@ -468,11 +468,7 @@ fn margins_that_reach_to_the_next_tower_shrink() {
             Aabb::new(min, min.map(|x| x + 1.0))
         })
         .collect();
-    let mut broad_phase = BroadPhase::new(Config {
-        backend: Backend::Cpu,
-        ..Config::default()
-    })
-    .unwrap();
+    let mut broad_phase = on_cpu();
     let mut tests = Vec::new();
     for _ in 0..150 {
         let mut boxes = towers.clone();
@@ -515,11 +511,7 @@ fn frames_too_small_for_the_list_end_its_use() {
 fn denormal_numbers_count_in_every_mode() {
     use std::arch::x86_64::{_mm_getcsr, _mm_setcsr};
     let at = |x: f32| Aabb::new([x, 0.0, 0.0], [x, 1.0, 1.0]);
-    let mut broad_phase = BroadPhase::new(Config {
-        backend: Backend::Cpu,
-        ..Config::default()
-    })
-    .unwrap();
+    let mut broad_phase = on_cpu();
     // SAFETY: SSE is part of x86-64; the mode is set back before anything else is computed.
     let mode = unsafe { _mm_getcsr() };
     let mut found = Vec::new();

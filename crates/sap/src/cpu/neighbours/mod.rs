@@ -124,6 +124,13 @@ pub(in crate::cpu) struct Step<'a> {
     pub(in crate::cpu) rival: u64,
 }
 
+impl Step<'_> {
+    /// Returns a box with the margin of a new list.
+    fn loosened(&self, margin: &MarginPolicy, i: usize) -> Aabb {
+        margin.loosen(&self.scene.boxes[i], self.last.get(i as u32))
+    }
+}
+
 /// The boxes of the frame before.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) enum Last<'a> {
@@ -253,14 +260,13 @@ impl Neighbours {
 
     /// Loosens all boxes by the margins of a new list.
     fn loosen_all(&mut self, step: &Step) -> Result<()> {
-        let (loose, margin) = (&mut self.loose, &self.margin);
-        let loosen = |(i, b): (usize, &Aabb)| margin.loosen(b, step.last.get(i as u32));
-        let boxes = &step.scene.boxes;
-        if boxes.len() <= STREAM_TASK {
-            return try_alloc::refill(&mut loose.boxes, boxes.iter().enumerate().map(loosen));
+        let (loose, all) = (&mut self.loose.boxes, 0..step.scene.boxes.len());
+        let loosen = |i| step.loosened(&self.margin, i);
+        if all.len() <= STREAM_TASK {
+            return try_alloc::refill(loose, all.map(loosen));
         }
-        let boxes = boxes.par_iter().enumerate().with_min_len(STREAM_TASK);
-        on_threads(|| try_alloc::fill(&mut loose.boxes, boxes.map(loosen)))
+        let all = all.into_par_iter().with_min_len(STREAM_TASK);
+        on_threads(|| try_alloc::fill(loose, all.map(loosen)))
     }
 
     /// Halves the margins of a new list until it is expected to cost less than its rival: there are
@@ -276,10 +282,7 @@ impl Neighbours {
             if cost >= least || !self.margin.halve() {
                 return Ok(false);
             }
-            let loosen = |i: u32| {
-                let b = &step.scene.boxes[i as usize];
-                self.margin.loosen(b, step.last.get(i))
-            };
+            let loosen = |i: u32| step.loosened(&self.margin, i as usize);
             for (i, near) in &mut sampled {
                 let loose = loosen(*i);
                 near.retain(|&other| loosen(other).overlaps(&loose, RULE));
