@@ -8,7 +8,7 @@ use crate::cpu::lanes::{Job, LANES, Lanes, MARK, Naming, each_bit, retain_bits, 
 use crate::cpu::node::{Probe, overlap, probe, union};
 use crate::cpu::output::collect::{Collector, Found, Task};
 use crate::cpu::scene::Scene;
-use crate::cpu::tuning::{MAX_GROUP_NODES, SEARCH_GROUP, SEARCH_TASK};
+use crate::cpu::tuning::{MAX_GROUP_NODES, MAX_GROUP_SLOTS, OPEN_NODES, SEARCH_GROUP, SEARCH_TASK};
 use crate::{Aabb, Pair};
 
 /// The boxes of a tree that a searched box may pair with.
@@ -35,7 +35,7 @@ pub(in crate::cpu) enum Partners<'a> {
 pub(in crate::cpu) struct Search<'a> {
     pub(in crate::cpu) tree: &'a Tree,
     pub(in crate::cpu) scene: &'a Scene,
-    /// The searched boxes, best with neighbours near each other.
+    /// The searched boxes, best in the order of the tree.
     pub(in crate::cpu) some: &'a [u32],
     pub(in crate::cpu) partners: Partners<'a>,
     pub(in crate::cpu) accept: &'a Accept<'a>,
@@ -63,6 +63,8 @@ struct SearchJob<'a, 'b> {
 /// The bounds to search for, of one box or of several together.
 #[derive(Clone, Copy)]
 struct Query {
+    /// The box, or one of several.
+    p: u32,
     probe: Probe,
     tag: Tag,
     /// The first slot of the tree that may have a partner.
@@ -74,6 +76,7 @@ struct Query {
 impl Query {
     fn union(self, other: Self) -> Self {
         Self {
+            p: self.p,
             probe: union(self.probe, other.probe),
             tag: self.tag.with(&other.tag),
             first_slot: self.first_slot.min(other.first_slot),
@@ -114,6 +117,7 @@ impl SearchJob<'_, '_> {
         };
         // An empty box begins behind its end.
         (probe[0][0] != i32::MAX).then_some(Query {
+            p,
             probe,
             tag,
             first_slot,
@@ -138,41 +142,10 @@ impl SearchJob<'_, '_> {
         mask
     }
 
-    /// Finds the nodes of level `to` that may have partners. Returns false once they are more than
-    /// `max`.
+    /// Finds the partners of a box among the boxes of a leaf node.
     #[inline(always)]
-    fn descend<L: Lanes>(
-        &mut self,
-        query: &Query,
-        to: usize,
-        max: usize,
-        nodes: &mut Nodes,
-    ) -> bool {
-        let (tree, top) = (self.search.tree, self.search.tree.starts.len() - 1);
-        nodes.found.clear();
-        nodes.open.clear();
-        nodes.open.push((top, tree.starts[top]));
-        while let Some((level, start)) = nodes.open.pop() {
-            if level == to {
-                nodes.found.push(start);
-                if nodes.found.len() > max {
-                    return false;
-                }
-                continue;
-            }
-            let mask = self.touched::<L>(level, start, query);
-            each_bit(mask, |lane| {
-                let below = tree.below(level, start + lane);
-                tree.ask(below);
-                nodes.open.push((level - 1, below));
-            });
-        }
-        true
-    }
-
-    /// Finds the partners of box `p` among the boxes of a leaf node.
-    #[inline(always)]
-    fn leaf<L: Lanes>(&mut self, p: u32, query: &Query, start: usize, storing: bool) {
+    fn leaf<L: Lanes>(&mut self, query: &Query, start: usize, storing: bool) {
+        let p = query.p;
         if let (Partners::Differing(..), Some(step)) = (self.search.partners, &query.step) {
             return self.differing::<L>(p, step, start, storing);
         }
@@ -277,52 +250,98 @@ impl SearchJob<'_, '_> {
     }
 }
 
-/// The nodes of a descent.
-#[derive(Default)]
-struct Nodes {
-    /// The level and the first entry of each node still to visit.
-    open: Vec<(usize, usize)>,
-    /// The first entry of each node found.
-    found: Vec<usize>,
+/// A node to visit for a query.
+#[derive(Clone, Copy)]
+struct Visit {
+    level: u16,
+    /// The position of the query in its group.
+    query: u16,
+    /// The first entry of the node.
+    start: u32,
+}
+
+impl SearchJob<'_, '_> {
+    /// Tells whether queries may be near each other in the tree, given the first and the last.
+    fn may_be_near(&self, first: &Query, last: &Query) -> bool {
+        if let Partners::Others = self.search.partners {
+            return true; // The boxes of another set have no slots.
+        }
+        let [first, last] = [first, last].map(|query| self.search.tree.slots[query.p as usize]);
+        first.abs_diff(last) <= MAX_GROUP_SLOTS
+    }
+
+    /// Lists the nodes below one in which a query may have partners, and asks for their memory.
+    #[inline(always)]
+    fn descend<L: Lanes>(&mut self, visit: Visit, query: &Query, below: &mut Vec<Visit>) {
+        let (tree, level, start) = (self.search.tree, visit.level.into(), visit.start as usize);
+        let mask = self.touched::<L>(level, start, query);
+        each_bit(mask, |lane| {
+            let start = tree.below(level, start + lane);
+            tree.ask(start);
+            below.push(Visit {
+                level: visit.level - 1,
+                start: start as u32,
+                ..visit
+            });
+        });
+    }
+
+    /// Replaces nodes by those below them in which a query may have partners, down to the level
+    /// above the leaves, as long as these are few.
+    #[inline(always)]
+    fn narrow<L: Lanes>(&mut self, query: &Query, nodes: &mut Vec<Visit>, below: &mut Vec<Visit>) {
+        for _ in 2..self.search.tree.starts.len() {
+            below.clear();
+            for &visit in &*nodes {
+                self.descend::<L>(visit, query, below);
+            }
+            if below.len() > MAX_GROUP_NODES {
+                return;
+            }
+            std::mem::swap(nodes, below);
+        }
+    }
 }
 
 impl Job for SearchJob<'_, '_> {
     #[inline(always)]
     fn run<L: Lanes>(mut self) {
         let storing = self.task.storing();
-        let mut nodes = Nodes::default();
-        // Several boxes descend together as far as the level above the leaves.
-        let low = usize::from(self.search.tree.starts.len() > 1);
-        let mut group = Vec::with_capacity(SEARCH_GROUP);
-        let mut leaves = Vec::new();
+        let starts = &self.search.tree.starts;
+        let top = starts.len() - 1;
+        let root = Visit {
+            level: top as u16,
+            query: 0,
+            start: starts[top] as u32,
+        };
+        let mut queries = Vec::with_capacity(SEARCH_GROUP);
+        let (mut first_nodes, mut open, mut batch) = (Vec::new(), Vec::new(), Vec::new());
         for boxes in self.search.some.chunks(SEARCH_GROUP) {
-            group.clear();
-            group.extend(boxes.iter().filter_map(|&p| Some((p, self.query(p)?))));
-            let Some(all) = group.iter().map(|&(_, query)| query).reduce(Query::union) else {
-                continue;
-            };
-            let are_near = self.descend::<L>(&all, low, MAX_GROUP_NODES, &mut nodes);
-            for &(p, query) in &group {
-                if !are_near {
-                    self.descend::<L>(&query, low, usize::MAX, &mut nodes);
-                }
-                if low == 0 {
-                    (nodes.found.iter())
-                        .for_each(|&start| self.leaf::<L>(p, &query, start, storing));
-                    continue;
-                }
-                // All leaves are asked for before the first is tested.
-                leaves.clear();
-                for &start in &nodes.found {
-                    let mask = self.touched::<L>(low, start, &query);
-                    each_bit(mask, |lane| {
-                        let leaf = self.search.tree.below(low, start + lane);
-                        self.search.tree.ask(leaf);
-                        leaves.push(leaf);
-                    });
-                }
-                for &start in &leaves {
-                    self.leaf::<L>(p, &query, start, storing);
+            queries.clear();
+            queries.extend(boxes.iter().filter_map(|&p| self.query(p)));
+            first_nodes.clear();
+            first_nodes.push(root);
+            if let [first, .., last] = &queries[..]
+                && self.may_be_near(first, last)
+                && let Some(all) = queries.iter().copied().reduce(Query::union)
+            {
+                self.narrow::<L>(&all, &mut first_nodes, &mut batch);
+            }
+            for query in 0..queries.len() as u16 {
+                open.extend(first_nodes.iter().map(|&visit| Visit { query, ..visit }));
+            }
+            // The memory of a node is asked for before other nodes are tested, which shortens the
+            // wait for it. The last nodes come first, so that few are open at a time.
+            while !open.is_empty() {
+                batch.clear();
+                batch.extend(open.drain(open.len().saturating_sub(OPEN_NODES)..));
+                for &visit in &batch {
+                    let query = &queries[usize::from(visit.query)];
+                    if visit.level == 0 {
+                        self.leaf::<L>(query, visit.start as usize, storing);
+                    } else {
+                        self.descend::<L>(visit, query, &mut open);
+                    }
                 }
             }
         }
