@@ -49,8 +49,9 @@ fn run(rule: OverlapRule, margin: f32) -> Result<(), Failed> {
     let size = Size::new(if quick() { 300 } else { 2000 }, 2000, 20_000);
     let bytes = RefCell::new(Vec::with_capacity(size.frames));
     soak(&configs, BroadPhase::new, size, PEAK_SLACK, |_| {
-        bytes.borrow_mut().push(allocated::bytes());
-        Ok(allocated::bytes())
+        let now = allocated::bytes();
+        bytes.borrow_mut().push(now);
+        Ok(now)
     })?;
     let mut bytes = bytes.into_inner();
     let (early, late) = bytes.split_at_mut(size.frames / 2);

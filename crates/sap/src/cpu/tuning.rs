@@ -362,7 +362,8 @@ pub(super) const SEARCH_GROUP: usize = 8;
 pub(super) const MAX_GROUP_SLOTS: u32 = 128;
 /// The max nodes that they touch ([`MAX_GROUP_SLOTS`]). Not measured.
 pub(super) const MAX_GROUP_NODES: usize = 32;
-/// Max nodes whose memory is asked for before the first of them is tested. Not measured.
+/// Max nodes that are tested before any of those below them, whose memory is then asked for. Not
+/// measured.
 pub(super) const OPEN_NODES: usize = 64;
 
 /// A box that jumped is looked for in all that lies between, up to as many tests as there are

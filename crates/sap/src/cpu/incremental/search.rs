@@ -85,6 +85,16 @@ impl Query {
     }
 }
 
+/// A node to visit for a query.
+#[derive(Clone, Copy)]
+struct Visit {
+    level: u16,
+    /// The position of the query in its group.
+    query: u16,
+    /// The first entry of the node.
+    start: u32,
+}
+
 impl SearchJob<'_, '_> {
     /// Returns the bounds that a box had before, where they are known.
     fn before(&self, p: u32) -> Option<Probe> {
@@ -204,9 +214,7 @@ impl SearchJob<'_, '_> {
             self.task.count(mask.count_ones());
         }
     }
-}
 
-impl SearchJob<'_, '_> {
     /// Finds what box `p` overlaps now or overlapped before, but not both, in a leaf node.
     #[inline(always)]
     fn differing<L: Lanes>(&mut self, p: u32, step: &[Probe; 2], start: usize, storing: bool) {
@@ -248,19 +256,7 @@ impl SearchJob<'_, '_> {
             self.task.push(Pair { a, b: b | ended });
         });
     }
-}
 
-/// A node to visit for a query.
-#[derive(Clone, Copy)]
-struct Visit {
-    level: u16,
-    /// The position of the query in its group.
-    query: u16,
-    /// The first entry of the node.
-    start: u32,
-}
-
-impl SearchJob<'_, '_> {
     /// Tells whether queries may be near each other in the tree, given the first and the last.
     fn may_be_near(&self, first: &Query, last: &Query) -> bool {
         if let Partners::Others = self.search.partners {
