@@ -355,12 +355,12 @@ pub(super) const SEARCH_TASK: usize = 256;
 
 /// Boxes that go down the tree at the same time. A search with 16 or 32 takes as long.
 pub(super) const SEARCH_GROUP: usize = 8;
-/// The boxes of a group go down as one if their slots differ by no more, and while they touch at
-/// most [`MAX_GROUP_NODES`] nodes. A search for all of 10^4 to 10^5 boxes takes 5 to 9 % less by
-/// it; one for every hundredth box, whose groups have 700 slots, would take 8 % more. Values
-/// between are not measured.
+/// The boxes of a group go down as one if the slots of the first and the last differ by at most
+/// this, and while they touch at most [`MAX_GROUP_NODES`] nodes. A search for all of 10^4 to 10^5
+/// boxes takes 5 to 9 % less by it; one for every hundredth box, whose groups have 700 slots, would
+/// take 8 % more. Values between are not measured.
 pub(super) const MAX_GROUP_SLOTS: u32 = 128;
-/// The max nodes that they touch ([`MAX_GROUP_SLOTS`]). Not measured.
+/// The max nodes that a group touches as one ([`MAX_GROUP_SLOTS`]). Not measured.
 pub(super) const MAX_GROUP_NODES: usize = 32;
 /// Max nodes that are tested before any of those below them, whose memory is then asked for. Not
 /// measured.
