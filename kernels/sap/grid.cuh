@@ -28,11 +28,8 @@
 //   offsets  where buckets begin (offsets.cuh); bytes a bucket: 4 read, 4 written
 //   place    boxes to their slots; bytes a box: 24 + 8 read, a sector of 32 for its bucket, 32
 //            written
-// Both may take the boxes in the order of the last frame's slots: then buckets and slots of threads
-// next to each other are, too, and what is read at random are the boxes. This pays where they do
-// not stay in L2: with 10^7 boxes that move by 10 % of their size `count` takes 286 to 308 us
-// instead of 328, and `place` 368 to 389 instead of 606 (H200, 2026-11-26). Predicted were 220 and
-// 250. The count tells of sampled blocks how many boxes are near the one before.
+// Both go to random places. Where these do not stay in L2, boxes go to regions of space first
+// (grid_regions.cuh).
 //
 // This is a counting sort of keys of log2(4 n) bits in one pass. Ranks are in no order, so neither
 // are the boxes of a bucket; the pairs are put in order later.
@@ -153,81 +150,105 @@ DEVICE u32 bucket_of(const Cut& cut, u32 level, int x, int y, int z, u32 world) 
     return cut.hashed + (hash(level, y, z, world) + u32(x) & cut.mask);
 }
 
-constexpr u32 NEAR_SAMPLE = 64;  // of as many blocks one is sampled
+// Where a box is stored.
+struct Home {
+    u32 bucket, level;
+};
+
+DEVICE Home home_of(const Cut& cut, const Box& box, u32 world) {
+    const Cells c = cells(cut, box);
+    const u32 level = level_of(cut, c);
+    return Home{
+        bucket_of(
+            cut, level, at_level(cut, 0, c.low[0], level), at_level(cut, 1, c.low[1], level),
+            at_level(cut, 2, c.low[2], level), world),
+        level};
+}
+
+constexpr u32 NEAR_SAMPLE = 64;  // of as many warps one is sampled
 constexpr u32 NEAR = 64;         // buckets
 
-// One thread a box, of which `order` has the indices, or null.
+// Counts the boxes of a warp whose bucket is near that of the box before. `number` is the warp's.
+DEVICE void count_near(State* state, u64 number, u32 bucket) {
+    if (number % NEAR_SAMPLE != 0) return;
+    const u32 last = __shfl_up_sync(ALL_LANES, bucket, 1);
+    const u32 near =
+        __ballot_sync(ALL_LANES, bucket != NO_BUCKET && bucket - last + NEAR <= 2 * NEAR);
+    if (lane_index() == 0) atomicAdd(&state->near, u64(__popc(near)));
+}
+
+// Marks a level as in use. All threads of a block call it, with `levels` in shared memory zero.
+DEVICE void mark_level(u32* levels, u32 level) {
+    if (!(*levels >> level & 1)) atomicOr(levels, 1u << level);
+}
+
+// By one thread of a block, after a barrier.
+DEVICE void add_levels(State* state, u32 levels) {
+    if (levels & ~u32(state->levels)) atomicOr(&state->levels, u64(levels));
+}
+
+// One thread a box.
 extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_count(
-    const Box* stored, const u32* order, const u32* worlds, u32 n, const __grid_constant__ Cut cut,
-    u32* counts, uint2* slots, State* state) {
+    const Box* stored, const u32* worlds, u32 n, const __grid_constant__ Cut cut, u32* counts,
+    uint2* slots, State* state) {
     __shared__ u32 levels;
     if (threadIdx.x == 0) levels = 0;
     __syncthreads();
-    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
-    const bool present = k < n;
-    const u32 i = present && order ? order[k] : k;
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     u32 bucket = NO_BUCKET;
-    const Box box = present ? load_box(stored + i) : empty_box();
+    const Box box = i < n ? load_box(stored + i) : empty_box();
     if (!is_empty(box)) {
-        const Cells c = cells(cut, box);
-        const u32 level = level_of(cut, c);
-        bucket = bucket_of(
-            cut, level, at_level(cut, 0, c.low[0], level), at_level(cut, 1, c.low[1], level),
-            at_level(cut, 2, c.low[2], level), worlds ? worlds[i] : 0);
-        if (!(levels >> level & 1)) atomicOr(&levels, 1u << level);
+        const Home home = home_of(cut, box, worlds ? worlds[i] : 0);
+        bucket = home.bucket;
+        mark_level(&levels, home.level);
     }
     // One atomic for all lanes with the same bucket.
-    const u32 peers = __match_any_sync(ALL_LANES, bucket) & __ballot_sync(ALL_LANES, present);
-    const u32 leader = __ffs(int(peers | 1u << 31)) - 1;
+    const u32 peers = __match_any_sync(ALL_LANES, bucket), leader = __ffs(int(peers)) - 1;
     u32 rank = 0;
-    if (lane_index() == leader && present) {
-        const u32 boxes = __popc(peers);
-        rank = bucket != NO_BUCKET ? atomicAdd(&counts[bucket], boxes)
-                                   : u32(atomicAdd(&state->unplaced, u64(boxes)));
-    }
+    if (lane_index() == leader && bucket != NO_BUCKET)
+        rank = atomicAdd(&counts[bucket], u32(__popc(peers)));
     rank = __shfl_sync(ALL_LANES, rank, leader) + __popc(peers & lanes_below());
-    if (present) slots[k] = make_uint2(bucket, rank);
-    if (blockIdx.x % NEAR_SAMPLE == 0) {
-        const u32 last = __shfl_up_sync(ALL_LANES, bucket, 1);
-        const u32 near = __ballot_sync(ALL_LANES, present && bucket - last + NEAR <= 2 * NEAR);
-        if (lane_index() == 0) atomicAdd(&state->near, u64(__popc(near)));
-    }
+    if (i < n) slots[i] = make_uint2(bucket, rank);
+    count_near(state, i / WARP, bucket);
     __syncthreads();
-    if (threadIdx.x == 0 && (levels & ~u32(state->levels))) atomicOr(&state->levels, u64(levels));
+    if (threadIdx.x == 0) add_levels(state, levels);
 }
 
-// Two lanes write a record's halves next to each other, so that whole sectors are written. `ids`
-// has the boxes' indices in the frame where these are some of its boxes only; else it is null.
-// `order` is as for the count, `next` gets that of the next frame unless it is null: boxes that are
-// not placed come last.
-extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
-    const Box* stored, const u32* order, const u32* ids, u32 n, const __grid_constant__ Cut cut,
-    const uint2* slots, const u32* starts, Record* records, u32* next, const State* state) {
-    __shared__ float4 halves[GRID_THREADS][2];
-    const u32 k = blockIdx.x * blockDim.x + threadIdx.x, lane = lane_index();
-    const u32 i = k < n && order ? order[k] : k;
-    const uint2 slot = k < n ? slots[k] : make_uint2(NO_BUCKET, 0);
-    const bool placed = slot.x != NO_BUCKET;
-    u32 to_slot = 0;
-    if (next && k < n) next[placed ? starts[slot.x] + slot.y : u32(state->placed) + slot.y] = i;
-    if (placed) {
-        to_slot = starts[slot.x] + slot.y;
-        const Box box = load_box(stored + i);
-        const u32 level = level_of(cut, cells(cut, box));
-        const Record record = record_of(box, ids ? ids[i] : i, level);
-        halves[threadIdx.x][0] = record.low;
-        halves[threadIdx.x][1] = record.high;
-    }
+// Stores the records of a warp's lanes, each at `to` unless that is NO_BUCKET. Two lanes write a
+// record's halves next to each other, so that whole sectors are written. `halves` is memory of the
+// block. (With exchanges between lanes instead of `halves`, `place` took 47 us more for 10^7 boxes.)
+DEVICE void store_records(float4 (*halves)[2], const Record& record, u32 to, Record* records) {
+    const u32 lane = lane_index();
+    halves[threadIdx.x][0] = record.low;
+    halves[threadIdx.x][1] = record.high;
     __syncwarp();
-    const u32 any = __ballot_sync(ALL_LANES, placed);
 #pragma unroll
     for (u32 round = 0; round < 2; round++) {
         const u32 from = round * (WARP / 2) + lane / 2;
-        const u32 to = __shfl_sync(ALL_LANES, to_slot, from);
-        if (any >> from & 1)
-            reinterpret_cast<float4*>(records + to)[lane % 2] =
+        const u32 slot = __shfl_sync(ALL_LANES, to, from);
+        if (slot != NO_BUCKET)
+            reinterpret_cast<float4*>(records + slot)[lane % 2] =
                 halves[threadIdx.x - lane + from][lane % 2];
     }
+    __syncwarp();
+}
+
+// `ids` has the boxes' indices in the frame where these are some of its boxes only; else it is
+// null.
+extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
+    const Box* stored, const u32* ids, u32 n, const __grid_constant__ Cut cut, const uint2* slots,
+    const u32* starts, Record* records) {
+    __shared__ float4 halves[GRID_THREADS][2];
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const uint2 slot = i < n ? slots[i] : make_uint2(NO_BUCKET, 0);
+    u32 to = NO_BUCKET;
+    Record record = {};
+    if (slot.x != NO_BUCKET) {
+        to = starts[slot.x] + slot.y;
+        const Box box = load_box(stored + i);
+        record = record_of(box, ids ? ids[i] : i, level_of(cut, cells(cut, box)));
+    }
+    store_records(halves, record, to, records);
 }
 
 // A box for the plan. The order is that of `Sampled` in Rust, where `box` is `aabb`.

@@ -71,6 +71,7 @@
 #include "offsets.cuh"
 #include "accept.cuh"
 #include "sweep.cuh"
+#include "grid_regions.cuh"
 #include "grid_sweep.cuh"
 #include "grid_resting.cuh"
 #include "tree.cuh"

@@ -18,12 +18,28 @@ const SAP: &[Same] = &[
         &[["order/groups.rs", "TILE"]],
     ),
     (
-        ["sap/grid.cuh", "NEAR_SAMPLE"],
-        &[["find/box_order.rs", "SAMPLE"]],
+        ["sap/grid_regions.cuh", "MAX_REGIONS"],
+        &[["find/regions.rs", "MAX_REGIONS"]],
     ),
     (
-        ["sap/grid.cuh", "GRID_THREADS"],
-        &[["find/box_order.rs", "BLOCK"]],
+        ["sap/grid_regions.cuh", "REGION_THREADS"],
+        &[["find/regions.rs", "THREADS"]],
+    ),
+    (
+        ["sap/grid_regions.cuh", "REGION_THREADS * PARTITION_ITEMS"],
+        &[["find/regions.rs", "TILE"]],
+    ),
+    (
+        ["sap/grid_regions.cuh", "LARGE_THREADS"],
+        &[["find/regions.rs", "LARGE_THREADS"]],
+    ),
+    (
+        ["sap/grid_regions.cuh", "HELD * REGION_THREADS"],
+        &[["find/regions.rs", "2 * HELD"]],
+    ),
+    (
+        ["sap/grid.cuh", "NEAR_SAMPLE"],
+        &[["find/grid.rs", "NEAR_SAMPLE"]],
     ),
     (
         ["sap/sweep.cuh", "SWEPT_A_TEST"],

@@ -35,7 +35,7 @@ pub(crate) struct State {
     pub(crate) first_invalid_b: u64,
     pub(crate) levels: u64,
     pub(crate) placed: u64,
-    pub(crate) unplaced: u64,
+    pub(crate) crowded: u64,
     pub(crate) near: u64,
     pub(crate) started: u64,
     pub(crate) ended: u64,
@@ -48,7 +48,7 @@ assert_layout!(
     pairs 0, work 8, longest 16, resting_tests 24, large 32, stopped 40, tests 48,
     invalid 56, first_invalid 64, empty 72, changed 80, resting_changed 88, left 96, axis 104,
     axis_tests 112, axis_blocks 136, invalid_b 144, first_invalid_b 152, levels 160, placed 168,
-    unplaced 176, near 184, started 192, ended 200, sorts 208,
+    crowded 176, near 184, started 192, ended 200, sorts 208,
 );
 
 /// Indices in [`State::sorts`].

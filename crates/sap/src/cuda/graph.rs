@@ -74,7 +74,7 @@ impl FrameGraph {
             ..config.clone()
         };
         let mut engine = Box::new(Engine::new(config)?);
-        engine.grid.keep_no_order();
+        engine.grid.do_without_regions();
         engine.pair_order.stay();
         engine.counters.stay();
         let stream = engine.stream.clone();

@@ -69,6 +69,13 @@ impl Offsets {
         Ok(())
     }
 
+    /// Makes memory for `n` offsets and one more, which the caller writes.
+    pub(crate) fn reserve(&mut self, stream: &Stream, n: usize) -> Result<()> {
+        (self.n, self.is_used, self.is_clear) = (n, false, false);
+        self.memory.reserve(stream, self.units() * UNIT)?;
+        Ok(())
+    }
+
     /// Returns the address of the counts, which is that of the offsets later.
     pub(crate) fn ptr(&self) -> DevicePtr<u32> {
         let words = self.words() * size_of::<u32>();

@@ -12,7 +12,7 @@ const SIDE: f32 = 12.0;
 #[derive(Clone, Copy)]
 pub struct Size {
     pub frames: usize,
-    /// The number of boxes in max_boxes frames.
+    /// The number of boxes in most frames.
     pub max_boxes: usize,
     /// The number of boxes in the few large frames.
     pub jump: usize,

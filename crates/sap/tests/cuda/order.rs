@@ -9,38 +9,62 @@ use sap::{Aabb, BroadPhase, Config, Frame, OnInvalid, Strategy};
 
 pub const ALL: &[(&str, Other)] = &[("order::of_boxes", of_boxes), ("order::of_pairs", of_pairs)];
 
-fn update(ours: &mut BroadPhase, theirs: &mut BroadPhase, boxes: &[Aabb]) -> Result<(), Failed> {
-    ours.update(Frame::boxes(boxes)).map_err(text)?;
-    theirs.update(Frame::boxes(boxes)).map_err(text)?;
+fn update(ours: &mut BroadPhase, theirs: &mut BroadPhase, frame: Frame) -> Result<(), Failed> {
+    ours.update(frame).map_err(text)?;
+    theirs.update(frame).map_err(text)?;
     same_lists(ours, theirs)
 }
 
-/// Boxes come in the order of the last frame's cells: they move, jump all at once, become empty and
-/// invalid, are all empty, and their number changes.
+/// Boxes go to regions before their cells: they move, jump all at once, become empty and invalid,
+/// are all empty, crowd in one region, and their number changes. With worlds all cells are hashed;
+/// in the sparse scene a region has more cells than its block counts at a time.
 fn of_boxes() -> Result<(), Failed> {
-    let config = Config {
-        min_resting: Some(100),
-        on_invalid: OnInvalid::Skip,
-        ..cuda(Strategy::Subdivided)
-    };
-    let (mut ours, mut theirs) = (engine(&config), engine(&cpu(&config)));
-    let mut random = Random::new(1);
-    let mut boxes = uniform(&mut random, sized(20_000, 700), 1.5);
-    for frame in 0..60 {
-        let n = boxes.len();
-        match frame % 12 {
-            4 => boxes.reverse(),
-            5 => boxes[random.below(n)] = Aabb::EMPTY,
-            6 => boxes[random.below(n)] = Aabb::new([f32::NAN; 3], [1.0; 3]),
-            7 => boxes.truncate(n - n / 20),
-            8 => boxes.extend(uniform(&mut random, n / 20, 1.5)),
-            9 => update(&mut ours, &mut theirs, &vec![Aabb::EMPTY; n])?,
-            _ => {}
+    let n = sized(20_000, 5_000);
+    for (n, density, worlds) in [(n, 1.5, 1), (n, 1.5, 3), (2_000, 0.65, 1)] {
+        let config = Config {
+            min_resting: Some(100),
+            on_invalid: OnInvalid::Skip,
+            ..cuda(Strategy::Subdivided)
+        };
+        let (mut ours, mut theirs) = (engine(&config), engine(&cpu(&config)));
+        let mut random = Random::new(1);
+        let mut boxes = uniform(&mut random, n, density);
+        for frame in 0..sized(36, 12) {
+            let n = boxes.len();
+            let mut shown = boxes.clone();
+            match frame % 12 {
+                4 => boxes.reverse(),
+                5 => boxes[random.below(n)] = Aabb::EMPTY,
+                6 => boxes[random.below(n)] = Aabb::new([f32::NAN; 3], [1.0; 3]),
+                7 => boxes.truncate(n - n / 20),
+                8 => boxes.extend(uniform(&mut random, n / 20, density)),
+                9 => shown.fill(Aabb::EMPTY),
+                // All but one in 16 shrink towards one place.
+                10 => {
+                    for (i, b) in shown.iter_mut().enumerate().filter(|(i, _)| i % 16 != 0) {
+                        let x = 1e-3 * i as f32;
+                        *b = Aabb::new([x, 0.0, 0.0], [x + 5e-4, 0.01, 0.01]);
+                    }
+                }
+                _ => {}
+            }
+            let i = random.below(boxes.len());
+            let [min, max] = [boxes[i].min, boxes[i].max].map(|corner| corner.map(|x| x + 0.25));
+            boxes[i] = Aabb::new(min, max);
+            let shown = if matches!(frame % 12, 9 | 10) {
+                &shown
+            } else {
+                &boxes
+            };
+            let labels: Vec<u32> = (0..shown.len() as u32).map(|i| i % worlds).collect();
+            let frame = Frame::boxes(shown);
+            let frame = if worlds > 1 {
+                frame.worlds(&labels)
+            } else {
+                frame
+            };
+            update(&mut ours, &mut theirs, frame)?;
         }
-        let i = random.below(boxes.len());
-        let [min, max] = [boxes[i].min, boxes[i].max].map(|corner| corner.map(|x| x + 0.25));
-        boxes[i] = Aabb::new(min, max);
-        update(&mut ours, &mut theirs, &boxes)?;
     }
     Ok(())
 }
@@ -65,7 +89,7 @@ fn of_pairs() -> Result<(), Failed> {
             6 => boxes.fill(Aabb::EMPTY),
             _ => {}
         }
-        update(&mut ours, &mut theirs, &boxes)?;
+        update(&mut ours, &mut theirs, Frame::boxes(&boxes))?;
         let sorts = ours
             .update(Frame::boxes(&boxes[1..]))
             .map_err(text)?

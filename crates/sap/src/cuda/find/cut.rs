@@ -206,6 +206,22 @@ impl Cut {
         min + (self.levels >> min).trailing_zeros() as usize
     }
 
+    /// Returns the bucket of a box that is not empty, as the kernels do.
+    pub(super) fn bucket(&self, b: &Aabb, world: u32) -> usize {
+        let level = self.level(b);
+        let [x, y, z]: [i32; 3] = std::array::from_fn(|axis| self.cell(axis, b.min[axis]) >> level);
+        if level as u32 == self.main {
+            let within = |axis: usize, at: i32| {
+                let offset = i64::from(at) - i64::from(self.low[axis]);
+                offset.clamp(0, i64::from(self.size[axis]) - 1) as usize
+            };
+            let (x, y, z) = (within(0, x), within(1, y), within(2, z));
+            return (z * self.size[1] as usize + y) * self.size[0] as usize + x;
+        }
+        let row = row_hash(level as u32, y as u32, z as u32, world);
+        (self.hashed + (row.wrapping_add(x as u32) & self.mask)) as usize
+    }
+
     /// Returns the number of buckets.
     pub(crate) fn buckets(&self) -> usize {
         self.hashed as usize + self.mask as usize + 1
@@ -255,6 +271,18 @@ impl Cut {
         let hashed = (2 * elsewhere.min(n)).next_power_of_two();
         self.mask = hashed.clamp(MIN_BUCKETS, MAX_BUCKETS) as u32 - 1;
     }
+}
+
+/// Returns the hash of a row of cells, as the kernels do.
+const fn row_hash(level: u32, y: u32, z: u32, world: u32) -> u32 {
+    let mut h = y
+        .wrapping_mul(0x9e37_79b1)
+        .wrapping_add(z.wrapping_mul(0x85eb_ca77))
+        .wrapping_add(level.wrapping_mul(0x27d4_eb2f))
+        .wrapping_add(world.wrapping_mul(0xc2b2_ae3d));
+    h = (h ^ h >> 15).wrapping_mul(0x2c1b_3c6d);
+    h = (h ^ h >> 12).wrapping_mul(0x297a_2d39);
+    h ^ h >> 15
 }
 
 /// Returns the first and last of some cells, without a few that are as far from the others as those

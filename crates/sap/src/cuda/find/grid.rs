@@ -4,9 +4,9 @@
 use crate::choice::Choice;
 use crate::cuda::abi::{Accept, Clear, Keys, State, counter};
 use crate::cuda::find::bound::Finder;
-use crate::cuda::find::box_order::{BoxOrder, Orders};
 use crate::cuda::find::cut::Cut;
 use crate::cuda::find::forecast::Forecast;
+use crate::cuda::find::regions::{Arranged, Division, Regions};
 use crate::cuda::find::sample::{Sampled, candidates};
 use crate::cuda::find::search::{Active, Search};
 use crate::cuda::find::width::{self, WIDTHS};
@@ -14,7 +14,7 @@ use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{WARP, linear, module};
 use crate::cuda::memory::HostBuffer;
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{CUT_SAMPLE, MIN_FOR_8, OTHER_COUNT};
+use crate::cuda::tuning::{CUT_SAMPLE, MIN_DIVIDED, MIN_FOR_8, NEAR_SHARE, OTHER_COUNT};
 use crate::subdivision::Subdivision;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
@@ -36,7 +36,7 @@ struct Kernels {
 }
 
 /// A box of the grid: `Record` of the kernels.
-type Record = [[f32; 4]; 2];
+pub(super) type Record = [[f32; 4]; 2];
 
 /// `GridInput` of the kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -87,6 +87,10 @@ struct CutPlan {
     n: usize,
     worlds: bool,
     forecast: Forecast,
+    /// The regions that the boxes go to first, if there are enough of them.
+    division: Division,
+    /// Whether boxes are spread over these.
+    is_spread: bool,
 }
 
 /// A sample that is being downloaded, and when it is complete.
@@ -111,8 +115,11 @@ pub(crate) struct Grid {
     floor: f64,
     cut: Cut,
     buckets: Offsets,
-    /// None where the launches are to be the same in all frames.
-    order: Option<BoxOrder>,
+    regions: Regions,
+    /// Min boxes that go to regions first.
+    min_divided: usize,
+    /// Whether boxes of the last frame lie far from those before them.
+    are_apart: bool,
     slots: Grow<[u32; 2]>,
     records: Grow<Record>,
     sample: Grow<Sampled>,
@@ -121,6 +128,9 @@ pub(crate) struct Grid {
 
 /// Threads of a block whose warps take 32 boxes: `SWEEP_THREADS` of the kernels.
 const SWEEP_THREADS: u32 = 4 * WARP;
+/// Of as many warps one counts how many of its boxes are near the one before: `NEAR_SAMPLE` of the
+/// kernels.
+const NEAR_SAMPLE: usize = 64;
 /// Threads of a block whose warps take fewer.
 const FEW_THREADS: u32 = 2 * WARP;
 
@@ -130,9 +140,9 @@ fn of_few(boxes: usize, each: u32) -> Launch {
 }
 
 impl Grid {
-    /// Frames of `min_ordered` boxes or more are taken in the order of the last frame's cells where
-    /// that pays.
-    pub(crate) fn new(device: &Device, min_ordered: Option<usize>) -> Result<Self> {
+    /// In frames of `min_divided` boxes or more, and of many in any case, boxes go to regions first
+    /// where they are spread over these and, in the last frame, lay in no order.
+    pub(crate) fn new(device: &Device, min_divided: Option<usize>) -> Result<Self> {
         let module = module(device)?;
         let with_8 = module.kernel("sap_grid_sweep_8")?;
         let resident = with_8.blocks_per_multiprocessor(FEW_THREADS, 0)?.max(1);
@@ -161,7 +171,9 @@ impl Grid {
             floor: 0.0,
             cut: Cut::zeroed(),
             buckets: Offsets::new(device)?,
-            order: Some(BoxOrder::new(min_ordered)),
+            regions: Regions::new(device)?,
+            min_divided: min_divided.map_or(MIN_DIVIDED, |n| n.min(MIN_DIVIDED)),
+            are_apart: false,
             slots: Grow::default(),
             records: Grow::default(),
             sample: Grow::default(),
@@ -249,11 +261,14 @@ impl Grid {
     fn plan_of(&self, n: usize, worlds: bool) -> CutPlan {
         let sample = &self.sample_read[..n.min(CUT_SAMPLE)];
         let (cut, cost) = Cut::new(sample, n, worlds);
+        let division = Division::new(cut.buckets(), n);
         CutPlan {
             cut,
             n,
             worlds,
             forecast: Forecast::new(n, candidates(sample, n), cost),
+            division,
+            is_spread: division.is_spread(&cut, sample),
         }
     }
 
@@ -268,9 +283,10 @@ impl Grid {
         (self.is_bad, self.floor) = (false, 0.0);
     }
 
-    /// Has all frames take boxes as they are given, so that a frame may be recorded.
-    pub(crate) fn keep_no_order(&mut self) {
-        self.order = None;
+    /// Has boxes go to no regions, whatever frames there are: in a recorded frame nothing would
+    /// notice that they crowd in one.
+    pub(crate) fn do_without_regions(&mut self) {
+        self.min_divided = usize::MAX;
     }
 
     /// Tells whether the last plan suits a frame.
@@ -295,10 +311,12 @@ impl Grid {
 
     /// Records the work of a frame. Where its plan has become bad, the next one is sampled.
     pub(crate) fn record_work(&mut self, finder: Finder, n: usize, state: &State) {
-        if let (Some(order), Finder::Cells) = (&mut self.order, finder) {
-            order.record(n, state);
-        }
         let Some(plan) = &mut self.plan else { return };
+        if finder == Finder::Cells {
+            let sampled = n.div_ceil(WARP as usize * NEAR_SAMPLE) * WARP as usize;
+            self.are_apart = (state.near as f64) < NEAR_SHARE * sampled.min(n) as f64;
+        }
+        plan.is_spread &= !plan.division.is_crowded(state.crowded, n);
         if let Some(work) = plan.forecast.record(finder, n, state, self.floor) {
             self.floor = work;
             // Unless the next frame has another plan already.
@@ -323,13 +341,26 @@ impl Grid {
         if n == 0 {
             return Ok(());
         }
-        let orders = match &mut self.order {
-            Some(order) if ids.is_null() => order.begin(stream, n),
-            _ => Orders::NONE,
-        };
+        self.records.reserve(stream, n)?;
+        if let Some(division) = self.division(n) {
+            // Without memory for regions boxes do without.
+            if self.regions.begin(stream, division, n).is_ok() {
+                self.buckets.reserve(stream, self.cut.buckets())?;
+                let to = Arranged {
+                    starts: self.buckets.ptr(),
+                    records: self.records.device_ptr(),
+                    state,
+                };
+                // SAFETY: the caller's promise; there is memory for an offset of each bucket and
+                // one more, and for a record of each box.
+                return unsafe {
+                    self.regions
+                        .arrange(stream, active, &self.cut, division, &to)
+                };
+            }
+        }
         self.buckets.begin(stream, self.cut.buckets())?;
         self.slots.reserve(stream, n)?;
-        self.records.reserve(stream, n)?;
         let (boxes, worlds, cut) = (scene.boxes()?, address(&scene.worlds), ByValue(self.cut));
         let (buckets, slots) = (self.buckets.ptr(), self.slots.device_ptr());
         let (records, placed) = (self.records.device_ptr(), counter!(state, placed));
@@ -339,32 +370,23 @@ impl Grid {
             stream.launch(
                 &self.kernels.count,
                 &linear(n),
-                &args![
-                    boxes, orders.now, worlds, n as u32, cut, buckets, slots, state
-                ],
+                &args![boxes, worlds, n as u32, cut, buckets, slots, state],
             )?;
             self.buckets.make(stream, DevicePtr::NULL, placed)?;
             stream.launch(
                 &self.kernels.place,
                 &linear(n),
-                &args![
-                    boxes,
-                    orders.now,
-                    ids,
-                    n as u32,
-                    cut,
-                    slots,
-                    buckets,
-                    records,
-                    orders.next,
-                    state
-                ],
+                &args![boxes, ids, n as u32, cut, slots, buckets, records],
             )?;
         }
-        if let Some(order) = &mut self.order {
-            order.end(&orders, n);
-        }
         Ok(())
+    }
+
+    /// Returns the regions that `n` boxes go to first, if any.
+    fn division(&self, n: usize) -> Option<Division> {
+        let plan = self.plan.as_ref()?;
+        let is_divided = n >= self.min_divided && plan.is_spread && self.are_apart;
+        is_divided.then_some(plan.division)
     }
 
     fn input(&self, search: Search, table: DevicePtr<State>) -> Input {

@@ -4,13 +4,13 @@
 
 pub(crate) mod attempt;
 pub(crate) mod bound;
-mod box_order;
 mod cut;
 mod endpoints;
 mod forecast;
 pub(crate) mod grid;
 mod levels;
 pub(crate) mod plan;
+mod regions;
 pub(crate) mod sample;
 pub(crate) mod search;
 pub(crate) mod sweep;
