@@ -39,6 +39,9 @@ assert_layout!(
     origin 0, inverse 12, levels 24, main 28, low 32, size 44, hashed 56, mask 60,
 );
 
+/// A box of a grid: `Record` of the kernels.
+pub(super) type Record = [[f32; 4]; 2];
+
 /// The level whose cells are those of the quantile. There are ten finer ones below it, and 2^20 of
 /// its cells to each side.
 const MIDDLE: i32 = 10;

@@ -4,7 +4,7 @@
 use crate::choice::Choice;
 use crate::cuda::abi::{Accept, Clear, Keys, State, counter};
 use crate::cuda::find::bound::Finder;
-use crate::cuda::find::cut::Cut;
+use crate::cuda::find::cut::{Cut, Record};
 use crate::cuda::find::forecast::Forecast;
 use crate::cuda::find::regions::{Arranged, Division, Regions};
 use crate::cuda::find::sample::{Sampled, candidates};
@@ -34,9 +34,6 @@ struct Kernels {
     /// The search for boxes outside the grid: with 8 a warp, with 2, and for large ones.
     others: [Kernel; 3],
 }
-
-/// A box of the grid: `Record` of the kernels.
-pub(super) type Record = [[f32; 4]; 2];
 
 /// `GridInput` of the kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -3,8 +3,7 @@
 
 use crate::Result;
 use crate::cuda::abi::{State, counter};
-use crate::cuda::find::cut::Cut;
-use crate::cuda::find::grid::Record;
+use crate::cuda::find::cut::{Cut, Record};
 use crate::cuda::find::sample::{Sampled, present};
 use crate::cuda::find::search::Active;
 use crate::cuda::input::scene::address;
