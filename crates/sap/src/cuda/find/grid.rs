@@ -6,7 +6,7 @@ use crate::cuda::abi::{Accept, Clear, Keys, State, counter};
 use crate::cuda::find::bound::Finder;
 use crate::cuda::find::cut::{Cut, Record};
 use crate::cuda::find::forecast::Forecast;
-use crate::cuda::find::regions::{Arranged, Division, Regions};
+use crate::cuda::find::regions::{Division, Memory, Regions};
 use crate::cuda::find::sample::{Sampled, candidates};
 use crate::cuda::find::search::{Active, Search};
 use crate::cuda::find::width::{self, WIDTHS};
@@ -117,12 +117,19 @@ pub(crate) struct Grid {
     min_divided: usize,
     /// Whether boxes of the last frame lie far from those before them.
     are_apart: bool,
-    slots: Grow<[u32; 2]>,
     records: Grow<Record>,
+    /// The slots of boxes, [`SLOTS`] in each, or the records of regions.
+    scratch: Grow<Record>,
+    /// Whether boxes have gone to regions.
+    has_divided: bool,
     sample: Grow<Sampled>,
     sample_read: HostBuffer<Sampled>,
 }
 
+/// The bucket of a box, and its rank there.
+type Slot = [u32; 2];
+/// Slots in the memory of a record.
+const SLOTS: usize = size_of::<Record>() / size_of::<Slot>();
 /// Threads of a block whose warps take 32 boxes: `SWEEP_THREADS` of the kernels.
 const SWEEP_THREADS: u32 = 4 * WARP;
 /// Of as many warps one counts how many of its boxes are near the one before: `NEAR_SAMPLE` of the
@@ -171,8 +178,9 @@ impl Grid {
             regions: Regions::new(device)?,
             min_divided: min_divided.map_or(MIN_DIVIDED, |n| n.min(MIN_DIVIDED)),
             are_apart: false,
-            slots: Grow::default(),
             records: Grow::default(),
+            scratch: Grow::default(),
+            has_divided: false,
             sample: Grow::default(),
             sample_read: HostBuffer::new(device, CUT_SAMPLE)?,
         })
@@ -339,27 +347,22 @@ impl Grid {
             return Ok(());
         }
         self.records.reserve(stream, n)?;
-        if let Some(division) = self.division(n) {
-            // Without memory for regions boxes do without.
-            if self.regions.begin(stream, division, n).is_ok() {
-                self.buckets.reserve(stream, self.cut.buckets())?;
-                let to = Arranged {
-                    starts: self.buckets.ptr(),
-                    records: self.records.device_ptr(),
-                    state,
-                };
-                // SAFETY: the caller's promise; there is memory for an offset of each bucket and
-                // one more, and for a record of each box.
-                return unsafe {
-                    self.regions
-                        .arrange(stream, active, &self.cut, division, &to)
-                };
-            }
+        if let Some(division) = self.reserve_scratch(stream, n)? {
+            self.buckets.reserve(stream, self.cut.buckets())?;
+            let memory = Memory {
+                partitioned: self.scratch.device_ptr(),
+                starts: self.buckets.ptr(),
+                records: self.records.device_ptr(),
+                state,
+            };
+            let regions = &mut self.regions;
+            // SAFETY: the caller's promise; there is memory for a record of each box, twice, and
+            // for an offset of each bucket and one more.
+            return unsafe { regions.arrange(stream, active, &self.cut, division, &memory) };
         }
         self.buckets.begin(stream, self.cut.buckets())?;
-        self.slots.reserve(stream, n)?;
         let (boxes, worlds, cut) = (scene.boxes()?, address(&scene.worlds), ByValue(self.cut));
-        let (buckets, slots) = (self.buckets.ptr(), self.slots.device_ptr());
+        let (buckets, slots) = (self.buckets.ptr(), self.scratch.device_ptr().cast::<Slot>());
         let (records, placed) = (self.records.device_ptr(), counter!(state, placed));
         // SAFETY: the caller's promise; there are a count for each bucket, a slot and a record for
         // each box.
@@ -379,11 +382,22 @@ impl Grid {
         Ok(())
     }
 
-    /// Returns the regions that `n` boxes go to first, if any.
-    fn division(&self, n: usize) -> Option<Division> {
-        let plan = self.plan.as_ref()?;
-        let is_divided = n >= self.min_divided && plan.is_spread && self.are_apart;
-        is_divided.then_some(plan.division)
+    /// Makes memory for what is between boxes and their buckets. Returns the regions that boxes go
+    /// to first, if any.
+    fn reserve_scratch(&mut self, stream: &Stream, n: usize) -> Result<Option<Division>> {
+        let division = self.plan.as_ref().and_then(|plan| {
+            let is_divided = n >= self.min_divided && plan.is_spread && self.are_apart;
+            is_divided.then_some(plan.division)
+        });
+        // Once records have gone to regions, memory for them grows with all frames, so that it
+        // does not grow late. If it is refused, boxes do without regions.
+        self.has_divided |= division.is_some();
+        if self.has_divided && self.scratch.reserve(stream, n).is_ok() {
+            return Ok(division);
+        }
+        self.has_divided = false;
+        self.scratch.reserve(stream, n.div_ceil(SLOTS))?;
+        Ok(None)
     }
 
     fn input(&self, search: Search, table: DevicePtr<State>) -> Input {

@@ -11,7 +11,7 @@ use crate::cuda::launch::module;
 use crate::cuda::offsets::Offsets;
 use crate::cuda::tuning::{CROWDED, MANY_REGIONS, REGION_BOXES, REGION_BOXES_OF_MANY};
 use bytemuck::{Pod, Zeroable};
-use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, Launch, Stream, args, assert_layout, blocks};
+use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream, args, assert_layout, blocks};
 
 /// Max regions: `MAX_REGIONS` of the kernels.
 const MAX_REGIONS: usize = 8192;
@@ -71,7 +71,7 @@ impl Division {
     }
 }
 
-/// The kernels of the two steps and their memory, which is kept from update to update.
+/// The kernels of the two steps, and where regions begin and end.
 pub(super) struct Regions {
     count: Kernel,
     partition: Kernel,
@@ -80,12 +80,12 @@ pub(super) struct Regions {
     /// Blocks of `count` that the device holds at once.
     resident: u32,
     ends: Offsets,
-    partitioned: Grow<Record>,
 }
 
-/// Where boxes are arranged: memory for an offset of each bucket and one more, for a record of each
-/// box, and counters that have been reset since boxes were arranged with them.
-pub(super) struct Arranged {
+/// Memory for a record of each box on its way, for an offset of each bucket and one more, for a
+/// record of each box, and counters that have been reset since boxes were arranged with them.
+pub(super) struct Memory {
+    pub(super) partitioned: DevicePtr<Record>,
     pub(super) starts: DevicePtr<u32>,
     pub(super) records: DevicePtr<Record>,
     pub(super) state: DevicePtr<State>,
@@ -103,35 +103,34 @@ impl Regions {
             arrange_large: module.kernel("sap_region_arrange_large")?,
             resident: device.info().multiprocessors * resident,
             ends: Offsets::new(device)?,
-            partitioned: Grow::default(),
         })
     }
 
-    /// Makes memory for `n` boxes in the regions of a division.
-    pub(super) fn begin(&mut self, stream: &Stream, division: Division, n: usize) -> Result<()> {
-        self.partitioned.reserve(stream, n)?;
-        self.ends.begin(stream, division.count as usize)
-    }
-
-    /// Arranges the boxes for which `begin` has made memory.
+    /// Arranges boxes by way of the regions of a division.
     ///
     /// # Safety
     ///
-    /// The boxes' indices are null, or one for each box. The addresses of `to` are of what it says.
+    /// The boxes' indices are null, or one for each box. The addresses of `memory` are of what it
+    /// says.
     pub(super) unsafe fn arrange(
-        &self,
+        &mut self,
         stream: &Stream,
         active: Active,
         cut: &Cut,
         division: Division,
-        to: &Arranged,
+        memory: &Memory,
     ) -> Result<()> {
+        self.ends.begin(stream, division.count as usize)?;
         let Active { scene, ids } = active;
-        let n = scene.n as u32;
-        let (boxes, worlds) = (scene.boxes()?, address(&scene.worlds));
+        let (boxes, worlds, n) = (scene.boxes()?, address(&scene.worlds), scene.n as u32);
         let (by_value, regions) = (ByValue(*cut), ByValue(division));
-        let (ends, partitioned) = (self.ends.ptr(), self.partitioned.device_ptr());
-        let (state, buckets) = (to.state, cut.buckets() as u32);
+        let (ends, buckets) = (self.ends.ptr(), cut.buckets() as u32);
+        let &Memory {
+            partitioned,
+            starts,
+            records,
+            state,
+        } = memory;
         let count = Launch::linear(self.resident.min(blocks(scene.n, THREADS)), THREADS);
         let partition = Launch::linear(blocks(scene.n, TILE), THREADS);
         let is_large = scene.n / division.count as usize > HELD * 9 / 10;
@@ -139,24 +138,17 @@ impl Regions {
             true => (&self.arrange_large, LARGE_THREADS),
             false => (&self.arrange, THREADS),
         };
-        let arguments = args![boxes, worlds, n, by_value, regions, ends, state];
-        // SAFETY: the caller's promise; `begin` made a count for each region, and memory for a
-        // record of each box.
+        // SAFETY: the caller's promise; there is a count for each region.
         unsafe {
+            let arguments = args![boxes, worlds, n, by_value, regions, ends, state];
             stream.launch(&self.count, &count, &arguments)?;
             let (crowded, placed) = (counter!(state, crowded), counter!(state, placed));
             self.ends.make(stream, crowded, placed)?;
             let arguments = args![boxes, worlds, ids, n, by_value, regions, ends, partitioned];
             stream.launch(&self.partition, &partition, &arguments)?;
-            let Arranged {
-                starts, records, ..
-            } = to;
+            let launch = Launch::linear(division.count, threads);
             let arguments = args![partitioned, ends, regions, buckets, starts, records];
-            stream.launch(
-                arrange,
-                &Launch::linear(division.count, threads),
-                &arguments,
-            )?;
+            stream.launch(arrange, &launch, &arguments)?;
         }
         Ok(())
     }
