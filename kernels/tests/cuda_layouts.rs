@@ -10,6 +10,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("Aabb", "Box"),
     ("Args", "RecordArgs"),
     ("Differences", "Changes"),
+    ("Division", "Regions"),
     ("Input", "GridInput"),
     ("Input", "TreeInput"),
     ("Pair", "Indices"),
