@@ -177,7 +177,7 @@ DEVICE void count_near(State* state, u64 number, u32 bucket) {
     if (lane_index() == 0) atomicAdd(&state->near, u64(__popc(near)));
 }
 
-// Marks a level as in use. All threads of a block call it, with `levels` in shared memory zero.
+// Marks the level of a box as in use, in shared memory, which is zero before the first.
 DEVICE void mark_level(u32* levels, u32 level) {
     if (!(*levels >> level & 1)) atomicOr(levels, 1u << level);
 }

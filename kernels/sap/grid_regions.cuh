@@ -13,13 +13,12 @@
 // one, so L2 collects whole lines. Where all go to random places, each sector of 32 bytes costs
 // memory a line.
 //
-// 10^7 boxes of `uniform` on an H200, 2026-11-27, in us; memory moves 3.6 to 3.7 TB/s here: `count`
-// 65 (predicted 65 to 80); `partition` 215 to 250 in 4,757 regions (150), which would move its
-// bytes in 150, but has too few warps to hide its waits; `arrange` 186 (190). The stage `sort`
-// takes 476 to 491 instead of 972 (in 2,380 regions), with 4 * 10^6 boxes 205 instead of 302, with
-// 2 * 10^6 111 instead of 131, and with 10^6 62 instead of 61. Compared: boxes that are read a
-// second time instead of held, 250 for `partition`; regions of 8,400 boxes, read twice, 432 for
-// `arrange`.
+// 10^7 boxes of `uniform` on an H200, 2026-11-27, in us, at 3.6 to 3.7 TB/s of memory: `count` 65
+// (predicted 65 to 80); `partition` 215 to 250 in 4,757 regions (150, which its bytes take; it has
+// too few warps to hide its waits); `arrange` 186 (190). In 2,380 regions, as now, the stage `sort`
+// takes 476 to 491; at once it takes 972. With 4 * 10^6 boxes it is 205 and 302, with 2 * 10^6 111
+// and 131, and with 10^6 62 and 61. Compared: boxes that are read a second time instead of held,
+// 250 for `partition`; regions of 8,400 boxes, read twice, 432 for `arrange`.
 //
 // A region's block is alone with its boxes, so no region may have too many. The host asks for
 // regions where a sample says that boxes are spread over them, and learns how many the largest had.

@@ -28,7 +28,7 @@
 //   2 count    grid.cuh        24 r, 8 w, 32    a thread a box                        12        23
 //   3 offsets  offsets.cuh     8 a bucket       2,048 buckets a block of 256           8         8
 //   4 place    grid.cuh        32 r, 32, 32 w   a thread a box                        20        26
-//              or 2 to 4 by regions, from 1.5 M boxes on (grid_regions.cuh)
+//              or, from 1.5 M boxes on, 2 to 4 by regions: grid_regions.cuh has its figures
 //   5 sweep    grid_sweep.cuh  32 a test        2, 8 or 32 boxes a warp               38        95
 //   the tree, where the others would test far more than they find; a pass for 3 bits of n / 32
 //   2 choose   tree.cuh        24 a sample      a warp a segment

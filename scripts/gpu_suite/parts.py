@@ -7,8 +7,9 @@ without the CPU engines and other families of sorts. The tests' own sources coun
 at full size, which are cheap to repeat: a sanitizer checks the kernels. Racecheck checks what the
 threads of a block share. That depends on the images and the constants in the tuning tables, so
 the rest of the Rust does not count; after a change of a launch shape beside its launch, run it by
-hand. Lines that are comments do not count. Items and statements of the feature `wgpu` count only
-for its tests, which run on the Vulkan driver of the machine.
+hand. Comments on lines of their own do not count, nor do unit tests, which are in no binary of the
+suite. Items and statements of the feature `wgpu` count only for its tests, which run on the Vulkan
+driver of the machine.
 """
 import functools
 import hashlib
@@ -17,6 +18,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 COMMENT_LINES = re.compile(rb"(?m)^[ \t]*//.*\n?")
+UNIT_TESTS = re.compile(rb"(?m)^#\[cfg\(test\)\]\nmod \w+ \{\n(?:.*\n)*?\}\n")
 # An item ends with the first line of the same indentation that can end one, as rustfmt lays it out,
 # and a `let` with the first semicolon.
 WGPU_ITEMS = re.compile(
@@ -134,7 +136,7 @@ def sources(kind, name, root=ROOT):
 @functools.cache
 def code(contents, with_wgpu):
     """Returns the contents of a file of Rust or shaders without what does not count."""
-    contents = COMMENT_LINES.sub(b"", contents)
+    contents = UNIT_TESTS.sub(b"", COMMENT_LINES.sub(b"", contents))
     return contents if with_wgpu else WGPU_ITEMS.sub(b"", contents)
 
 

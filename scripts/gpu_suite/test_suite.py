@@ -90,6 +90,9 @@ class Sources(unittest.TestCase):
             self.assertEqual(changed("crates/sap/src/cuda/find/sweep.rs"), rust(whole))
             self.assertEqual(changed("crates/sap/src/cpu/mod.rs"), set())
             self.assertEqual(changed("crates/gpu/src/stream.rs", b"    /// A comment.\n"), set())
+            unit_tests = b"#[cfg(test)]\nmod tests {\n    fn f() {\n    }\n}\n"
+            self.assertEqual(changed("crates/sap/src/cuda/events.rs", unit_tests), set())
+            self.assertEqual(changed("crates/sap/src/cuda/events.rs", unit_tests + b"fn g() {}\n"), rust(whole))
             of_wgpu = b'#[cfg(feature = "wgpu")]\n#[must_use]\npub fn f(\n    a: u32,\n) -> u32 {\n    a;\n}\n'
             sap_on_vulkan = {(VULKAN, "radsweep-sap.wgpu_sap")}
             self.assertEqual(changed("crates/sap/src/lib.rs", of_wgpu), sap_on_vulkan)

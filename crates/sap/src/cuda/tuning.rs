@@ -184,20 +184,22 @@ pub(super) const MIN_SAMPLED_PAIRS: u64 = 16;
 /// device's cache (the stage `sort`, at once and by regions: 61 and 62 us for 1,000,000 boxes, 131
 /// and 111 for 2,000,000, 302 and 205 for 4,000,000; H200, 2026-11-27).
 pub(super) const MIN_DIVIDED: usize = 1_500_000;
-/// Min boxes of a region, in the mean (the same with 2,048: 67, 125 and 231 us).
+/// Min boxes of a region, in the mean. With 2,048 the times above are 67, 125 and 231 us.
 pub(super) const REGION_BOXES: usize = 1024;
 /// Regions beyond which they have [`REGION_BOXES_OF_MANY`] boxes: each costs every block of the
-/// partition a look. With the same kernels, 10,000,000 boxes in 2,380 regions took 586 us, in 4,757
-/// regions 605.
+/// partition a look. With an earlier, slower partition 10,000,000 boxes in 2,380 regions took 586
+/// us, in 4,757 regions 605.
 pub(super) const MANY_REGIONS: usize = 4096;
-/// Min boxes of a region, in the mean, where there are many: about as many as a block holds.
+/// Min boxes of a region, in the mean, where there are many. A block holds 4,608. Regions of more
+/// boxes, or of more than 4,096 cells, are read twice: 20,000,000 boxes in 8,400 a region take 1.10
+/// to 1.15 ms, and 2.37 at once.
 pub(super) const REGION_BOXES_OF_MANY: usize = 4096;
 /// Boxes of a region, as a multiple of the mean, beyond which all go to their cells at once. Not
 /// measured.
 pub(super) const CROWDED: u64 = 8;
 /// The share of boxes that are near the one before, in the order in which they are given, beyond
 /// which they go to their cells at once (10,000,000 boxes in the order of their cells: 367 us at
-/// once, 411 by regions).
+/// once, 411 by an earlier form of the regions).
 pub(super) const NEAR_SHARE: f64 = 0.5;
 
 // ---- The bound of tests, and the tree ----

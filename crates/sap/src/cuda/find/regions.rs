@@ -172,9 +172,9 @@ mod tests {
         }
         let of = |n: usize| Division::new(n + n / 50, n);
         let division = |count, shift| Division { count, shift };
-        assert_eq!(of(2_000_000), division(1993, 10));
+        assert_eq!(of(2_000_000), division(997, 11));
         assert_eq!(of(10_000_000), division(2491, 12));
-        assert_eq!(of(20_000_000), division(4981, 12));
+        assert_eq!(of(20_000_000), division(2491, 13));
     }
 
     #[test]
