@@ -177,9 +177,9 @@ pub struct Config {
     /// nor tested against each other. They must also be a large part of all boxes. `None` means a
     /// number from measurements: 1,024 on the CPU, 32,768 on CUDA. `Some(usize::MAX)` means never.
     /// Only frames of more boxes than this have a neighbour list; with `None` any number on the
-    /// CPU, more than 4,096 on CUDA. It also lowers the number of boxes from which CUDA sorts them
-    /// by regions of space first, where that pays: 1,500,000, or as many if that is less. It has no
-    /// effect on `wgpu`. The pairs are the same.
+    /// CPU, more than 4,096 on CUDA. On CUDA boxes in no order go to regions of space before their
+    /// cells if there are 1,500,000, or this number if it is less. It has no effect on `wgpu`. The
+    /// pairs are the same.
     pub min_resting: Option<usize>,
     /// The number of CPU threads of this broad phase, which makes a pool of its own when it first
     /// needs one. `None` means the pool of `rayon` that the caller is in, else the global one.

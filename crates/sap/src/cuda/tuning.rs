@@ -181,16 +181,17 @@ pub(super) const HIGHER_CELLS: f64 = 12.0;
 pub(super) const MIN_SAMPLED_PAIRS: u64 = 16;
 
 /// Min boxes that go to regions before their cells: the counts and records of fewer stay in the
-/// device's cache (the stage `sort`, at once and by regions: 61 and 62 us for 1,000,000 boxes, 131
-/// and 111 for 2,000,000, 302 and 205 for 4,000,000; H200, 2026-11-27).
+/// device's cache (the stage `sort`, by regions and at once: 62 and 61 us for 1,000,000 boxes, 111
+/// and 131 for 2,000,000, 205 and 302 for 4,000,000; H200, 2026-11-27).
 pub(super) const MIN_DIVIDED: usize = 1_500_000;
-/// Min boxes of a region, in the mean. With 2,048 the times above are 67, 125 and 231 us.
+/// About the min boxes of a region, in the mean; it has up to twice as many, as its cells are a
+/// power of two. With 2,048 the times by regions are 67, 125 and 231 us.
 pub(super) const REGION_BOXES: usize = 1024;
 /// Regions beyond which they have [`REGION_BOXES_OF_MANY`] boxes: each costs every block of the
 /// partition a look. With an earlier, slower partition 10,000,000 boxes in 2,380 regions took 586
 /// us, in 4,757 regions 605.
 pub(super) const MANY_REGIONS: usize = 4096;
-/// Min boxes of a region, in the mean, where there are many. A block holds 4,608. Regions of more
+/// As [`REGION_BOXES`], where there are many regions. A block holds 4,608 boxes. Regions of more
 /// boxes, or of more than 4,096 cells, are read twice: 20,000,000 boxes in 8,400 a region take 1.10
 /// to 1.15 ms, and 2.37 at once.
 pub(super) const REGION_BOXES_OF_MANY: usize = 4096;
