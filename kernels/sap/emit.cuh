@@ -1,10 +1,11 @@
-// Where accepted pairs go: to a list, as keys `a * 2^bits + b` in no order, or to counts by `a`
-// only, with their total.
+// Where accepted pairs go: as keys `a * 2^bits + b` to a list, in no order, or to bins (bins.cuh);
+// or to counts by `a` only, with their total.
 //
 // Every lane of the warp takes part in each call. Keys gather in shared memory and are written 128
 // at a time, with one 64-bit atomic for all. Nothing is written beyond the capacity, but everything
 // is counted.
 #pragma once
+#include "bins.cuh"
 #include "types.cuh"
 
 namespace radsweep::sap {
@@ -21,16 +22,20 @@ struct Keys {
     u64 capacity;
     u32* rows;   // counts by `a` of what is written; may be null
     u32* ranks;  // of each written, how many of its `a` came before
+    Bins bins;   // if there are any, pairs go there instead
     u32 bits;
 
-    // Writes a pair if it is within the capacity, and counts it in its row.
+    // Writes a pair if it is within the capacity, and counts it in its row; or puts it into its
+    // bin, wherever it is to be listed.
     DEVICE void put(u64 at, u64 key) const {
+        if (bins.bins) return bins.put(key, bits);
         if (at >= capacity) return;
         keys[at] = key;
         if (rows) ranks[at] = atomicAdd(&rows[key >> bits], 1u);
     }
 };
-ASSERT_LAYOUT(Keys, 40, AT(keys, 0) AT(capacity, 8) AT(rows, 16) AT(ranks, 24) AT(bits, 32));
+ASSERT_LAYOUT(Keys, 64,
+    AT(keys, 0) AT(capacity, 8) AT(rows, 16) AT(ranks, 24) AT(bins, 32) AT(bits, 56));
 
 struct Counts {
     u32* by_a;
@@ -66,7 +71,8 @@ struct Emitter<Keys> {
         if (filled == 0) return;
         u64 base = 0;
         if (lane_index() == 0) base = atomicAdd(count, u64(filled));
-        base = __shfl_sync(ALL_LANES, base, 0);
+        // Bins do not wait for it.
+        if (!to.bins.bins) base = __shfl_sync(ALL_LANES, base, 0);
         __syncwarp();
         write(base);
         __syncwarp();
@@ -76,6 +82,9 @@ struct Emitter<Keys> {
     // Writes what is left at the end, after which nothing is taken, and adds `more` to `sum`. There
     // is one atomic a block for each of the two counts.
     DEVICE void flush_block(u64 more, u64* sum) {
+        const bool is_listed = !to.bins.bins;
+        __syncwarp();
+        if (!is_listed) write(0);
         __shared__ u32 left[WARP];
         __shared__ u64 mores[WARP], first;
         const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP, lane = lane_index();
@@ -92,6 +101,7 @@ struct Emitter<Keys> {
             const u64 all = warp_inclusive_sum(is_warp ? mores[lane] : 0);
             if (lane == WARP - 1 && all > 0) atomicAdd(sum, all);
         }
+        if (!is_listed) return;
         __syncthreads();
         write(first + left[warp]);
     }

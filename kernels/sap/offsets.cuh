@@ -18,11 +18,11 @@ namespace radsweep::sap {
 constexpr u32 OFFSET_THREADS = 256;
 constexpr u32 OFFSET_ITEMS = 8;  // of a thread
 
-// There are n counts and memory for one more. `words` has one word more than there are blocks, all
-// zero: the first one numbers the blocks in the order in which they begin. `most` is raised to the
-// greatest count, and `total` gets the sum; either may be null.
-extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_offsets(
-    u32* counts, u32 n, u64* words, u64* most, u64* total) {
+// There are n counts and memory for one offset more. `words` has one word more than there are
+// blocks, all zero: the first one numbers the blocks in the order in which they begin. `most` is
+// raised to the greatest count, and `total` gets the sum; either may be null.
+template <class Count>
+DEVICE void offsets(Count count_of, u32* starts, u32 n, u64* words, u64* most, u64* total) {
     constexpr u32 WARPS = OFFSET_THREADS / WARP;
     __shared__ u32 sums[WARPS], greatest[WARPS];
     __shared__ u64 before;
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_offsets(
 #pragma unroll
     for (u32 k = 0; k < OFFSET_ITEMS; k++) {
         const u64 at = first + k * WARP;
-        start[k] = at < n ? counts[at] : 0;
+        start[k] = at < n ? count_of(at) : 0;
     }
 #pragma unroll
     for (u32 k = 0; k < OFFSET_ITEMS; k++) {
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_offsets(
             before = sum;
             if (most && high > *most) atomicMax(most, u64(high));
             if (tile == gridDim.x - 1) {
-                counts[n] = u32(sum + all);
+                starts[n] = u32(sum + all);
                 if (total) *total = sum + all;
             }
         }
@@ -73,8 +73,13 @@ extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_offsets(
 #pragma unroll
     for (u32 k = 0; k < OFFSET_ITEMS; k++) {
         const u64 at = first + k * WARP;
-        if (at < n) counts[at] = below + start[k];
+        if (at < n) starts[at] = below + start[k];
     }
+}
+
+extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_offsets(
+    u32* counts, u32 n, u64* words, u64* most, u64* total) {
+    offsets([&](u64 k) { return counts[k]; }, counts, n, words, most, total);
 }
 
 }  // namespace radsweep::sap

@@ -7,17 +7,14 @@
 //   rank      a pair's rank is the number of smaller ones in its row: as many comparisons as the
 //             row is long, of words that the warp reads together. Bytes a pair: 8 read, 8 written
 //
-// A radix sort of the packed keys reads and writes 16 bytes a pair in each of 5 passes (10^6
-// boxes). Ranking a row of length k takes k^2 comparisons. So these kernels do nothing at all if
-// any row is longer than LONGEST_ROW, and the host sorts by keys. A graph has no host that could:
-// there `rank_all` takes each longer row by a block, which marks the second indices of the row,
-// which are distinct, in a bitmap, 2^16 of them at a time, and counts marks. It reads the row twice
-// for each 2^16 boxes; how long that takes is not measured.
+// This is for graphs, which no host watches: any rows are put in order. `rank` takes each row that
+// is longer than LONGEST_ROW by a block, which marks the second indices of the row, which are
+// distinct, in a bitmap, 2^16 of them at a time, and counts marks. It reads the row twice for each
+// 2^16 boxes; how long that takes is not measured. Other frames have bins (bins.cuh), whose room a
+// host must watch.
 //
-// H200 on 2026-11-21, 1.36 M pairs of 10^6 boxes: the sort and `unpack` take 108 us, these kernels
-// 57. With 13.7 M pairs of 10^7 boxes rows and pairs do not stay in L2, and take 1,050 us: so many
-// are ordered by groups (groups.cuh). A graph with `rank_all` takes 28.4 us for 10^4 boxes, 44.2
-// for 10^5 and 231 for 10^6; with the sort 38.8, 58.8 and 270 (2026-11-26).
+// H200 on 2026-11-26: a graph takes 28.4 us for 10^4 boxes, 44.2 for 10^5 and 231 for 10^6 (1.36 M
+// pairs); with a sort of the keys 38.8, 58.8 and 270.
 #pragma once
 #include "block/scan.cuh"
 #include "types.cuh"
@@ -36,10 +33,9 @@ struct Rows {
     const State* state;
     u64 capacity;
     u32 bits;
-    u32 longest;  // where a row is longer, nothing is done
 
     // The number of pairs to put in order.
-    DEVICE u64 count() const { return state->longest > longest ? 0 : min(capacity, state->pairs); }
+    DEVICE u64 count() const { return min(capacity, state->pairs); }
 
     // Writes a key as the pair of this rank.
     DEVICE void put(u32 rank, u64 key) const {
@@ -55,7 +51,7 @@ struct Rows {
 };
 ASSERT_LAYOUT(Rows, 64,
     AT(found, 0) AT(ranks, 8) AT(rows, 16) AT(keys, 24) AT(pairs, 32) AT(state, 40)
-    AT(capacity, 48) AT(bits, 56) AT(longest, 60));
+    AT(capacity, 48) AT(bits, 56));
 
 // One thread a pair.
 extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_scatter(
@@ -64,15 +60,6 @@ extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_scatter(
     if (i >= p.count()) return;
     const u64 key = p.found[i];
     p.keys[p.rows[key >> p.bits] + p.ranks[i]] = key;
-}
-
-extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank(const
-                                                                         __grid_constant__ Rows p) {
-    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= p.count()) return;
-    const u64 key = p.keys[i];
-    const u32 a = u32(key >> p.bits);
-    p.rank(key, p.rows[a], p.rows[a + 1]);
 }
 
 constexpr u32 BITMAP_WORDS = 2048;
@@ -114,8 +101,8 @@ DEVICE void rank_row(const Rows& p, Bitmap& map, u32 start, u32 end) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank_all(
-    const __grid_constant__ Rows p) {
+extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank(const
+                                                                         __grid_constant__ Rows p) {
     __shared__ Bitmap map;
     __shared__ uint2 row;
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;

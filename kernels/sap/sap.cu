@@ -37,8 +37,8 @@
 //   5 nodes    tree.cuh        60 r, 33 w       a thread a box, then a warp a node of each level
 //   6 sweep    tree.cuh        32 a child       a warp a box
 //   all
-//   7 order    rows.cuh        44 a pair        a thread a pair                       32        57
-//              or groups.cuh   16 a pair      a warp 512 pairs, after a sort of some digits
+//   7 order    bins.cuh        16 a pair        a warp some hundred pairs             10        23
+//              or in graphs rows.cuh                                                   57
 //              or a sort (../sort)                                                       108 with 8
 //   8 unpack   pairs.cuh       16 a pair        a thread a pair, after a sort          8         8
 //   9 events   events.cuh      16 a pair        1,792 of both lists a block of 256    20        34
@@ -79,7 +79,6 @@
 #include "resting.cuh"
 #include "pairs.cuh"
 #include "rows.cuh"
-#include "groups.cuh"
 #include "events.cuh"
 #include "widen.cuh"
 #include "endpoints.cuh"

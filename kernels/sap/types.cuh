@@ -18,7 +18,7 @@ ASSERT_LAYOUT(Box, 24, AT(min, 0) AT(max, 12));
 struct State {
     u64 pairs;            // accepted hits, those beyond the capacity too
     u64 work;             // the next unit to take; the first fields are zeroed when a sweep repeats
-    u64 longest;          // pairs of the `a` that has the most; 2^64 - 1 when a group is too long
+    u64 longest;          // pairs of the row or bin that has most; 2^64 - 1 where a bin is too long
     u64 resting_tests;    // tests of boxes against the resting set
     u64 large;            // boxes too large to look up the resting set by rows
     u64 stopped;          // 1 when a sweep was given up because it took more tests than allowed

@@ -10,13 +10,22 @@ type Same = ([&'static str; 2], &'static [[&'static str; 2]]);
 const SAP: &[Same] = &[
     (["sap/rows.cuh", "LONGEST_ROW"], &[["tuning.rs", "MAX_ROW"]]),
     (
-        ["sap/groups.cuh", "GROUP_THREADS"],
-        &[["order/groups.rs", "THREADS"]],
+        ["sap/bins.cuh", "BIN_THREADS"],
+        &[["order/bins.rs", "BIN_THREADS"]],
     ),
     (
-        ["sap/groups.cuh", "2 * GROUP_KEYS"],
-        &[["order/groups.rs", "TILE"]],
+        ["sap/bins.cuh", "LONG_BIN_THREADS"],
+        &[["order/bins.rs", "LONG_BIN_THREADS"]],
     ),
+    (
+        ["sap/bins.cuh", "LONG_BIN_SHARE"],
+        &[["order/bins.rs", "LONG_BIN_SHARE"]],
+    ),
+    (
+        ["sap/bins.cuh", "LONGEST_BIN"],
+        &[["order/bins.rs", "LONGEST_BIN"]],
+    ),
+    (["sap/bins.cuh", "BIN_SLACK"], &[["order/bins.rs", "SLACK"]]),
     (
         ["sap/grid_regions.cuh", "MAX_REGIONS"],
         &[["find/regions.rs", "MAX_REGIONS"]],

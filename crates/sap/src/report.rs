@@ -82,7 +82,7 @@ impl Timings {
 /// What all sorts of an update did together.
 ///
 /// - On CUDA [`gpusort`] sorts boxes or their ends (`Sweep` and `Endpoints`), and pairs. Cells need
-///   no sort of boxes, and pairs that are ordered by rows need no sort of pairs, so all may be 0.
+///   no sort of boxes, and pairs that are ordered by bins or rows need none, so all may be 0.
 ///   The figures come with the counters of the update, without another wait. If a step was
 ///   repeated, the last time counts.
 /// - On `wgpu` [`gpusort`] sorts boxes and pairs.

@@ -185,7 +185,8 @@ assert_layout!(
 );
 
 /// The buffer that the pairs found go to, as keys `a * 2^bits + b`. With `rows` the pairs are
-/// counted by `a` as well, and `ranks` are theirs in their rows.
+/// counted by `a` as well, and `ranks` are theirs in their rows. With bins the pairs go there
+/// instead.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Keys {
@@ -193,11 +194,12 @@ pub(crate) struct Keys {
     pub(crate) capacity: u64,
     pub(crate) rows: DevicePtr<u32>,
     pub(crate) ranks: DevicePtr<u32>,
+    pub(crate) bins: Bins,
     pub(crate) bits: u32,
     pub(crate) pad: u32,
 }
 
-assert_layout!(Keys, 40: keys 0, capacity 8, rows 16, ranks 24, bits 32, pad 36);
+assert_layout!(Keys, 64: keys 0, capacity 8, rows 16, ranks 24, bins 32, bits 56, pad 60);
 
 impl Keys {
     /// Returns the keys in a buffer, not counted by row.
@@ -211,19 +213,52 @@ impl Keys {
     }
 }
 
-/// Keys that are ordered by group, and the list that they become.
+/// A bin of pairs: where the next one goes, and where its room begins and ends.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Groups {
-    pub(crate) keys: DevicePtr<u64>,
-    pub(crate) capacity: u64,
-    pub(crate) state: DevicePtr<State>,
-    pub(crate) pairs: DevicePtr<u64>,
-    pub(crate) bits: u32,
+pub(crate) struct Bin {
+    pub(crate) next: u32,
+    pub(crate) begin: u32,
+    pub(crate) end: u32,
+    pub(crate) pad: [u32; 5],
+}
+
+assert_layout!(Bin, 32: next 0, begin 4, end 8, pad 12);
+
+/// The bins of a search. There are none where their address is null.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Bins {
+    pub(crate) bins: DevicePtr<Bin>,
+    pub(crate) entries: DevicePtr<u32>,
+    pub(crate) len: u32,
+    /// A bin is the pairs of `2^shift` smaller indices.
     pub(crate) shift: u32,
 }
 
-assert_layout!(Groups, 40: keys 0, capacity 8, state 16, pairs 24, bits 32, shift 36);
+assert_layout!(Bins, 24: bins 0, entries 8, len 16, shift 20);
+
+/// Bins whose pairs are put in order, and those of the next frame.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct BinOrder {
+    pub(crate) bins: Bins,
+    pub(crate) starts: DevicePtr<u32>,
+    pub(crate) next: DevicePtr<Bin>,
+    pub(crate) pairs: DevicePtr<u64>,
+    pub(crate) state: DevicePtr<State>,
+    pub(crate) capacity: u64,
+    pub(crate) count: u32,
+    pub(crate) len: u32,
+    pub(crate) bits: u32,
+    pub(crate) has_long: u32,
+}
+
+assert_layout!(
+    BinOrder, 80:
+    bins 0, starts 24, next 32, pairs 40, state 48, capacity 56, count 64, len 68, bits 72,
+    has_long 76,
+);
 
 /// Pairs that are put in order by row.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -237,12 +272,11 @@ pub(crate) struct Rows {
     pub(crate) state: DevicePtr<State>,
     pub(crate) capacity: u64,
     pub(crate) bits: u32,
-    /// Where a row is longer, nothing is done.
-    pub(crate) longest: u32,
+    pub(crate) pad: u32,
 }
 
 assert_layout!(Rows, 64: found 0, ranks 8, rows 16, keys 24, pairs 32, state 40, capacity 48,
-    bits 56, longest 60);
+    bits 56, pad 60);
 
 /// What a neighbour list knows of a frame: a bit of each candidate, whether it is a pair, and the
 /// pairs before each block.

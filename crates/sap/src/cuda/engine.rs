@@ -43,7 +43,8 @@ pub(crate) struct Engine {
     pub(crate) neighbours: Neighbours,
     /// The bound of `Auto`.
     pub(crate) bound: Bound,
-    pub(crate) pair_order: PairOrder,
+    /// For one set of boxes, and for two.
+    pub(crate) pair_orders: [PairOrder; 2],
     pub(crate) stages: Marks,
     /// The scene of the last update, and one to read the next into.
     pub(crate) scene: Scene,
@@ -118,7 +119,7 @@ impl Engine {
             resting: RestingSet::new(&stream, min_resting)?,
             neighbours: Neighbours::new(&device, config.min_resting)?,
             bound: Bound::default(),
-            pair_order: PairOrder::new(&device)?,
+            pair_orders: [PairOrder::new(&device)?, PairOrder::new(&device)?],
             stages: Marks::new(config.timings),
             scene: Scene::default(),
             spare: Scene::default(),
@@ -172,7 +173,7 @@ impl Engine {
     /// Has the next frame cut the space again, and choose anew how to put pairs in order.
     pub(crate) fn drop_plan(&mut self) {
         self.grid.drop_plan();
-        self.pair_order.forget();
+        self.pair_orders.iter_mut().for_each(PairOrder::forget);
     }
 
     /// Drops the marks of a call that reports no times, so that the next update does not count

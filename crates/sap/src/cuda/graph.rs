@@ -75,7 +75,7 @@ impl FrameGraph {
         };
         let mut engine = Box::new(Engine::new(config)?);
         engine.grid.do_without_regions();
-        engine.pair_order.stay();
+        engine.pair_orders[0].stay();
         engine.counters.stay();
         let stream = engine.stream.clone();
         let boxes = stream.from_slice(boxes)?;

@@ -1,6 +1,7 @@
 //! The limit on pairs, and the capacity for them.
 
 use crate::cuda::engine::Engine;
+use crate::cuda::order::PairOrder;
 use crate::cuda::tuning::NEARLY_FULL;
 use crate::{Config, Error, Pair, Result};
 
@@ -56,7 +57,9 @@ impl Engine {
             Some(limit) => Ok(limit),
             None => {
                 let lists = self.list.capacity() + self.ordered.capacity() + self.packed.capacity();
-                let reserved = (lists * size_of::<Pair>()) as u64 + self.sorting.scratch_bytes();
+                let bins: u64 = self.pair_orders.iter().map(PairOrder::bytes).sum();
+                let lists = (lists * size_of::<Pair>()) as u64;
+                let reserved = lists + bins + self.sorting.scratch_bytes();
                 let (free, _) = self.stream.device().memory()?;
                 Ok((free + reserved) / 2 / bytes_a_pair(&self.config))
             }
@@ -64,10 +67,10 @@ impl Engine {
     }
 }
 
-/// Returns the device bytes that a pair takes: as found, in the list, in that of the last update
-/// and while it is sorted. With events it may be in those of both updates too.
+/// Returns the device bytes that a pair takes: as found, in its bin, in the list, in that of the
+/// last update and while it is sorted. With events it may be in those of both updates too.
 const fn bytes_a_pair(config: &Config) -> u64 {
-    let lists = if config.events { 6 } else { 4 };
+    let lists = if config.events { 7 } else { 5 };
     lists * size_of::<Pair>() as u64
 }
 

@@ -10,7 +10,7 @@
 //!   one axis, in cells of several sizes, or in a tree.
 //! - `sweep` ([`find`]): the finder searches for pairs. [`crate::Strategy::Auto`] is bounded:
 //!   beyond the bound, the tree finds the pairs.
-//! - `order` ([`order`]): the pairs are put in order by rows or by a sort.
+//! - `order` ([`order`]): the pairs are put in order by bins, by rows or by a sort.
 //! - `events` ([`events`]): they are compared with those of the last update.
 //! - `download` ([`memory`]): for updates from the host, the lists are copied there.
 //!

@@ -1,7 +1,7 @@
 //! Counts that become offsets: `kernels/sap/offsets.cuh`.
 
 use crate::Result;
-use crate::cuda::abi::Clear;
+use crate::cuda::abi::{Bin, Clear};
 use crate::cuda::launch::{THREADS, module};
 use gpu::{Device, DevicePtr, Grow, Kernel, Launch, Stream, args, blocks};
 use std::mem;
@@ -103,6 +103,32 @@ impl Offsets {
                 &self.kernel,
                 &launch,
                 &args![counts, self.n as u32, words, max, total],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Writes where bins begin, by their counts. `max` is raised to the largest one.
+    ///
+    /// # Safety
+    ///
+    /// `kernel` is `sap_bin_starts`. There are as many bins as `begin` was told, and `max` is the
+    /// address of a counter.
+    pub(crate) unsafe fn of_bins(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        bins: DevicePtr<Bin>,
+        max: DevicePtr<u64>,
+    ) -> Result<()> {
+        let launch = Launch::linear(blocks(self.n, TILE as u32), THREADS);
+        let (words, starts) = (self.memory.device_ptr(), self.ptr());
+        // SAFETY: the caller's promise; `begin` made the memory for the words and the offsets.
+        unsafe {
+            stream.launch(
+                kernel,
+                &launch,
+                &args![bins, self.n as u32, words, max, starts],
             )?;
         }
         Ok(())

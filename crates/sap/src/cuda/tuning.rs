@@ -223,21 +223,33 @@ pub(super) const MAX_TREE_WAIT: u32 = 1024;
 /// The capacity for pairs grows ahead of need where less than one part in this many is left. It
 /// takes four frames. Not measured.
 pub(super) const NEARLY_FULL: usize = 4;
-/// The mean length of a group of pairs: at most `LONGEST_GROUP` of the kernels less the spread. The
-/// first rows of boxes in random order are twice as long as the mean.
-pub(super) const MEAN_GROUP: u64 = 400;
-/// Max length of a row that is ranked: `LONGEST_ROW` of the kernels. Not measured.
+/// The mean pairs of a bin: at most this, and at least half, where there are many. The first bins
+/// of boxes in random order have twice the mean. With 150 the order of 1,400,000 pairs takes 29
+/// instead of 23 us (H100, 2026-11-28).
+pub(super) const MEAN_BIN: usize = 400;
+/// Bins that fewer pairs are divided into, so that many warps have one.
+pub(super) const FEW_BINS: usize = 1024;
+/// As [`MEAN_BIN`], where there are few pairs, or bins are narrow.
+pub(super) const MIN_MEAN_BIN: usize = 48;
+/// Pairs of the longest bin from which bins become narrower: a warp orders half as many. Not
+/// measured.
+pub(super) const LONG_BIN: u64 = 2048;
+/// Pairs of the longest bin beyond which pairs are sorted: four fifths of `LONGEST_LONG_BIN` of the
+/// kernels, so that it may grow.
+pub(super) const LONGEST_LONG_BIN: u64 = 6553;
+/// The most frames that are sorted after one whose bins had no room, twice as many each time. Not
+/// measured.
+pub(super) const MAX_BINS_WAIT: u32 = 64;
+/// Frames after which bins have lasted, and the next failure counts as the first. Not measured.
+pub(super) const LASTING_BINS: u32 = 64;
+/// Max length of a row that a graph puts in order as it is recorded: `LONGEST_ROW` of the kernels.
+/// Not measured.
 pub(super) const MAX_ROW: u64 = 256;
-/// Max pairs that are put in order by rows: larger lists do not stay in the device's cache (1.4, 5
-/// and 13.7 million pairs: 65, 200 and 1,050 us by rows, 105, 165 and 435 by groups, 108, 234 and
-/// 650 by a sort of all bits; the search takes 30 us more to count 5 million by row).
+/// Max pairs that a graph puts in order by rows: larger lists do not stay in the device's cache
+/// (1.4, 5 and 13.7 million pairs: 65, 200 and 1,050 us by rows, 108, 234 and 650 by a sort).
 pub(super) const MAX_RANKED_PAIRS: usize = 3 << 20;
 /// Max capacity for them: rows take 4 bytes for each, and count with 32 bits.
 pub(super) const MAX_RANKED_CAPACITY: usize = 4 * MAX_RANKED_PAIRS;
-/// Frames that are sorted after one with a row too long, twice as many each time. Not measured.
-pub(super) const MIN_ROWS_WAIT: u32 = 64;
-/// The most that [`MIN_ROWS_WAIT`] doubles to. Not measured.
-pub(super) const MAX_ROWS_WAIT: u32 = 4096;
 /// The first capacity of each list of events, as a share of the pairs: few of them change. It grows
 /// to at least the count. Ranks on devices use it too. Not measured.
 pub(super) const CHANGED_SHARE: usize = 16;

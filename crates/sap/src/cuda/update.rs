@@ -243,7 +243,7 @@ impl Engine {
         [
             self.counters.clear_ahead(),
             self.grid.clear_ahead(max),
-            self.pair_order.clear_ahead(max),
+            self.pair_orders[0].clear_ahead(max),
         ]
     }
 

@@ -165,7 +165,8 @@ impl Engine {
         self.stages.pause(&self.stream)?;
         self.grid.plan_next()?;
         let state = self.counters.read(&self.stream)?;
-        let is_ordered = self.pair_order.record(order, &state);
+        let bits = self.spare.index_bits();
+        let is_ordered = self.pair_orders[self.spare.sets()].record(order, bits, &state);
         // A sweep of boxes that are all unchanged does nothing.
         if state.changed != 0 || !plan.may_skip {
             let active = active(&self.resting, &self.spare, plan);
@@ -202,8 +203,12 @@ impl Engine {
         let (stream, capacity) = (&self.stream, self.packed.capacity());
         let mut keys = Keys::new(&self.packed.part_mut(capacity)?, self.spare.index_bits());
         let order = match self.config.sort {
-            Algorithm::Auto => self.pair_order.begin(stream, self.spare.n, &mut keys)?,
-            _ => Order::Sort,
+            Algorithm::Auto => {
+                let are_all = a == (0..self.spare.smaller_indices() as u64);
+                let order = &mut self.pair_orders[self.spare.sets()];
+                order.begin(stream, self.spare.n, are_all, &mut keys)?
+            }
+            _ => Order::Sort(None),
         };
         self.restart_counters(plan)?;
         let search = self.search(plan, a);
@@ -259,10 +264,10 @@ impl Engine {
         let capacity = self.packed.capacity();
         self.stages.mark(&self.stream, "order")?;
         let bits = self.spare.index_bits();
-        let lists = [&mut self.packed, &mut self.ordered];
+        let lists = (&self.packed, &mut self.ordered);
         let (sorting, counters) = (&mut self.sorting, &mut self.counters);
-        self.pair_order
-            .order(&self.stream, sorting, counters, order, bits, lists)?;
+        let pair_order = &mut self.pair_orders[self.spare.sets()];
+        pair_order.order(&self.stream, sorting, counters, order, bits, lists)?;
 
         self.spare_events.clear();
         if plan.compares {

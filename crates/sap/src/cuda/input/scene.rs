@@ -270,6 +270,16 @@ impl Scene {
         Ok(self.given.as_ref().unwrap_or(&self.stored).part(self.n)?)
     }
 
+    /// Returns the sets of boxes beyond the first.
+    pub(crate) fn sets(&self) -> usize {
+        usize::from(self.split > 0)
+    }
+
+    /// Returns how many boxes may be the first of a pair.
+    pub(crate) const fn smaller_indices(&self) -> usize {
+        if self.split > 0 { self.split } else { self.n }
+    }
+
     /// Returns the conditions for pairs with `a` in a range.
     pub(crate) fn accept(&self, rule: OverlapRule, a: Range<u64>) -> Accept {
         Accept {

@@ -129,10 +129,10 @@ impl Builder {
             self.counters.restart_search(stream)?;
             let bits = scene.index_bits();
             let mut keys = Keys::new(&self.packed.part_mut(capacity)?, bits);
-            let order = self.order.begin(stream, n, &mut keys)?;
+            let order = self.order.begin(stream, n, true, &mut keys)?;
             // SAFETY: the addresses are those of this frame and this builder.
             unsafe { self.grid.find(stream, n, search, keys)? };
-            let (counters, lists) = (&mut self.counters, [&mut self.packed, &mut *list]);
+            let (counters, lists) = (&mut self.counters, (&self.packed, &mut *list));
             self.order
                 .order(stream, sorting, counters, order, bits, lists)?;
             self.grid.plan_next()?;
@@ -141,7 +141,7 @@ impl Builder {
             if state.stopped != 0 || state.pairs > max {
                 return Ok(None);
             }
-            let (len, is_ordered) = (state.pairs as usize, self.order.record(order, &state));
+            let (len, is_ordered) = (state.pairs as usize, self.order.record(order, bits, &state));
             if len > capacity {
                 let generous = (len + len / 8).min(max as usize);
                 self.packed.reserve_exact(stream, generous)?;

@@ -1,9 +1,9 @@
-//! The order of the pairs found: by rows of one smaller index, which are counted while pairs are
-//! found, or where there are many by groups of a sort of the top bits of their keys. Where a row or
-//! a group is too long they are sorted by all bits. A graph cannot turn to another way: it takes
-//! rows of any length, or a sort.
+//! The order of the pairs found: by bins of smaller indices, which the search fills and which are
+//! ordered on chip. Bins have room by the last frame. Where there was none, or the room does not
+//! suffice, pairs are sorted by all bits of their keys. A graph cannot turn to another way: it
+//! takes rows of one smaller index, of any length, or a sort.
 
-mod groups;
+mod bins;
 mod rows;
 
 use crate::Result;
@@ -11,53 +11,53 @@ use crate::cuda::abi::{Clear, Keys, PAIR_SORT, State};
 use crate::cuda::counters::Counters;
 use crate::cuda::launch::{linear, module};
 use crate::cuda::sorting::Sorting;
-use crate::cuda::tuning::{MAX_ROW, MAX_ROWS_WAIT, MIN_ROWS_WAIT};
+use crate::cuda::tuning::{LASTING_BINS, MAX_BINS_WAIT, MAX_ROW};
 use crate::policy::Backoff;
+use bins::Bins;
 use gpu::{Device, Grow, Kernel, Slice, SliceMut, Stream, args};
 use gpusort::cuda::Request;
-use groups::Groups;
 use rows::{Packed, Rows};
-use std::mem;
 
 /// The way in which the pairs of one search are put in order.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Order {
-    /// Pairs go to the rows of their first index, which the search counts.
-    Rows {
-        /// Whether rows may have any length, as in a graph.
-        any: bool,
-    },
-    /// Pairs are sorted by their top bits into groups, which are sorted on chip.
-    Groups {
-        /// The bits below those that are sorted.
-        shift: u32,
-    },
-    /// Pairs are sorted by all bits of their keys.
-    Sort,
+    /// Pairs go to the bins of their smaller index.
+    Bins(Keys),
+    /// Pairs go to the rows of their smaller index, which the search counts.
+    Rows,
+    /// Pairs are sorted by all bits of their keys. Those of this many boxes tell how much room the
+    /// bins of the next frame need, if that is asked for.
+    Sort(Option<usize>),
 }
 
 /// The means to put pairs in order.
 pub(crate) struct PairOrder {
     unpack: Kernel,
+    bins: Bins,
     rows: Rows,
-    groups: Groups,
     /// The pairs that the coming search is expected to find, by the last one.
     expected: usize,
-    /// Has frames sorted by all bits after a row or group that was too long.
+    /// Has frames sorted after bins that had no room.
     backoff: Backoff,
+    /// The frames since then, up to [`LASTING_BINS`].
+    lasted: u32,
     /// Whether frames are recorded, and may turn to no other way.
     in_graph: bool,
+    /// Whether a row was so long that a graph had better sort.
+    has_long_row: bool,
 }
 
 impl PairOrder {
     pub(crate) fn new(device: &Device) -> Result<Self> {
         Ok(Self {
             unpack: module(device)?.kernel("sap_unpack")?,
+            bins: Bins::new(device)?,
             rows: Rows::new(device)?,
-            groups: Groups::new(device)?,
             expected: 0,
-            backoff: Backoff::new(MIN_ROWS_WAIT, MAX_ROWS_WAIT),
+            backoff: Backoff::new(1, MAX_BINS_WAIT),
+            lasted: 0,
             in_graph: false,
+            has_long_row: false,
         })
     }
 
@@ -68,75 +68,107 @@ impl PairOrder {
 
     /// Returns what is to be zero before pairs are found, of at most `max` units.
     pub(crate) fn clear_ahead(&mut self, max: u64) -> Clear {
-        self.rows.clear_ahead(max)
+        self.bins.clear_ahead(max)
     }
 
-    /// Chooses how the pairs of the coming search are put in order, and has it count them by row if
-    /// need be.
-    pub(crate) fn begin(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<Order> {
+    /// Chooses how the pairs of the coming search among `n` boxes, all of them or some, are put in
+    /// order, and tells `keys` where they go.
+    pub(crate) fn begin(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        are_all: bool,
+        keys: &mut Keys,
+    ) -> Result<Order> {
         if self.expected == 0 {
             self.expected = keys.capacity as usize;
         }
-        let expected = self.expected;
-        if self.backoff.begin_frame() || n == 0 {
-            return Ok(Order::Sort);
-        }
-        if self.rows.begin(stream, n, expected, keys)? {
-            return Ok(Order::Rows { any: self.in_graph });
+        // Some of the pairs tell nothing of others.
+        if n == 0 || keys.capacity == 0 || !are_all {
+            return Ok(Order::Sort(None));
         }
         if self.in_graph {
-            return Ok(Order::Sort);
+            let has_rows = !self.has_long_row && self.rows.begin(stream, n, self.expected, keys)?;
+            return Ok(if has_rows {
+                Order::Rows
+            } else {
+                Order::Sort(None)
+            });
         }
-        let shift = groups::shift(n, keys.bits, expected);
-        Ok(shift.map_or(Order::Sort, |shift| Order::Groups { shift }))
+        let has_bins = !self.backoff.begin_frame()
+            && match self.bins.begin(stream, n, keys) {
+                Err(error) if error.is_out_of_device_memory() => {
+                    self.backoff.record_failure();
+                    false
+                }
+                has_bins => has_bins?,
+            };
+        Ok(match has_bins {
+            true => Order::Bins(*keys),
+            false => Order::Sort(Some(n)),
+        })
     }
 
-    /// Forgets rows and groups that were too long.
+    /// Returns the bytes that bins take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bins.bytes()
+    }
+
+    /// Forgets how long rows and bins were.
     pub(crate) const fn forget(&mut self) {
         self.backoff.record_success();
+        self.bins.forget();
+        self.has_long_row = false;
     }
 
-    /// Puts packed pairs in order and unpacks them: as many as are counted, and at most all. The
-    /// lists are of those and of the pairs. They may be swapped, if both have the same capacity.
+    /// Puts the pairs found in order: as many as are counted, and at most all that the lists take,
+    /// the first of keys and the second of pairs.
     pub(crate) fn order(
-        &self,
+        &mut self,
         stream: &Stream,
         sorting: &mut Sorting,
         counters: &mut Counters,
         order: Order,
         bits: u32,
-        [packed, ordered]: [&mut Grow<u64>; 2],
+        (packed, ordered): (&Grow<u64>, &mut Grow<u64>),
     ) -> Result<()> {
         let n = packed.capacity();
         ordered.reserve_exact(stream, n)?;
         if n == 0 {
             return Ok(());
         }
-        let (keys, state) = (packed.part(n)?, counters.ptr());
-        let shift = match order {
-            Order::Rows { any } => {
+        let state = counters.ptr();
+        let boxes = match order {
+            Order::Bins(keys) => {
+                // The next frame may be sorted, for which memory is not to grow late.
+                let _ = sorting.scratch_of_pairs(stream, n);
+                // SAFETY: the search has put the pairs into the bins of these keys.
+                return unsafe { self.bins.order(stream, state, keys, ordered.part_mut(n)?) };
+            }
+            Order::Rows => {
+                let keys = packed.part(n)?;
                 let scratch = sorting.scratch_of_pairs(stream, n)?;
                 let between = scratch.range(..keys.bytes())?.cast()?;
                 let (packed, pairs) = (Packed { keys, bits }, ordered.part_mut(n)?);
                 // SAFETY: the search has counted the pairs by row.
-                return unsafe { self.rows.order(stream, state, packed, between, pairs, any) };
+                return unsafe { self.rows.order(stream, state, packed, between, pairs) };
             }
-            Order::Groups { shift } if ordered.capacity() == n => Some(shift),
-            Order::Groups { .. } | Order::Sort => None,
+            Order::Sort(boxes) => boxes,
         };
-        let request = Request::keys(keys, ordered.part_mut(n)?).count(counters.pairs()?);
-        let sorted_bits = shift.unwrap_or(0)..2 * bits.max(1);
-        sorting.sort(stream, request, sorted_bits)?;
-        if let Some(shift) = shift {
-            let (keys, pairs) = (ordered.part(n)?, packed.part_mut(n)?);
-            let sorted = Packed { keys, bits };
-            // SAFETY: the address is that of the counters, and both lists have `n` elements.
-            unsafe { self.groups.order(stream, state, sorted, shift, pairs)? };
-            mem::swap(packed, ordered);
-        } else {
-            self.unpack(stream, counters.pairs()?, ordered.part_mut(n)?, bits)?;
+        let request = Request::keys(packed.part(n)?, ordered.part_mut(n)?);
+        let request = request.count(counters.pairs()?);
+        sorting.sort(stream, request, 0..2 * bits.max(1))?;
+        self.unpack(stream, counters.pairs()?, ordered.part_mut(n)?, bits)?;
+        sorting.copy_outcome(stream, counters.sort_outcome(PAIR_SORT)?)?;
+        if let Some(boxes) = boxes {
+            let (expected, pairs) = (self.expected, ordered.part(n)?);
+            // SAFETY: the address is that of the counters, and the pairs are in order.
+            unsafe {
+                self.bins
+                    .find(stream, state, (boxes, bits), expected, pairs)?
+            };
         }
-        sorting.copy_outcome(stream, counters.sort_outcome(PAIR_SORT)?)
+        Ok(())
     }
 
     /// Turns packed pairs into pairs in the same memory, as many as `count` says.
@@ -159,19 +191,37 @@ impl PairOrder {
         Ok(())
     }
 
-    /// Records a search. Returns false where a row or group was too long: its pairs are in no order
-    /// then, or, in rows of any length, in order but slowly. Those of the next frames are sorted by
-    /// all bits, unless there were many more pairs than groups were made for.
-    pub(crate) fn record(&mut self, order: Order, state: &State) -> bool {
-        let expected = self.expected;
-        // A search of boxes that are all unchanged finds none.
-        if state.pairs > 0 {
-            self.expected = state.pairs as usize;
+    /// Records a search. Returns false where a bin had no room: the pairs are in no order then, and
+    /// the next search sorts them. The same where a graph had a long row, whose pairs are in order,
+    /// but slowly.
+    pub(crate) fn record(&mut self, order: Order, bits: u32, state: &State) -> bool {
+        // A search that was given up tells nothing.
+        if state.stopped != 0 {
+            self.bins.forget();
+            return true;
         }
-        let is_done = order == Order::Sort || state.longest <= MAX_ROW;
-        let were_many = matches!(order, Order::Groups { .. }) && self.expected / 2 > expected;
-        if !is_done && !were_many {
+        // Nor does one of boxes that are all unchanged. Without pairs bins keep their room.
+        if state.pairs == 0 && (state.changed == 0 || matches!(order, Order::Bins(_))) {
+            self.bins.record_none();
+            return true;
+        }
+        self.expected = state.pairs as usize;
+        match order {
+            Order::Rows => {
+                self.has_long_row = state.longest > MAX_ROW;
+                return !self.has_long_row;
+            }
+            Order::Sort(None) => return true,
+            Order::Sort(Some(_)) | Order::Bins(_) => self.bins.record(bits, state),
+        }
+        let is_done = state.longest < u64::MAX;
+        if !is_done {
             self.backoff.record_failure();
+            self.lasted = 0;
+        } else if self.lasted < LASTING_BINS {
+            self.lasted += 1;
+        } else {
+            self.backoff.record_success();
         }
         is_done
     }

@@ -1,11 +1,11 @@
-//! Pairs in order without a sort of their keys, by rows: a row is the pairs of one smaller index
+//! Pairs in order by rows, in graphs: a row is the pairs of one smaller index
 //! (`kernels/sap/rows.cuh`).
 
 use crate::Result;
-use crate::cuda::abi::{self, Clear, Keys, State, counter};
+use crate::cuda::abi::{self, Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS, MAX_ROW};
+use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS};
 use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, Slice, SliceMut, Stream, args};
 
 /// Pairs as keys `a * 2^bits + b`.
@@ -19,11 +19,8 @@ pub(super) struct Packed<'a> {
 pub(super) struct Rows {
     scatter: Kernel,
     rank: Kernel,
-    rank_all: Kernel,
     offsets: Offsets,
     ranks: Grow<u32>,
-    /// Whether the last pairs were too many for rows.
-    are_many: bool,
 }
 
 impl Rows {
@@ -32,10 +29,8 @@ impl Rows {
         Ok(Self {
             scatter: module.kernel("sap_rows_scatter")?,
             rank: module.kernel("sap_rows_rank")?,
-            rank_all: module.kernel("sap_rows_rank_all")?,
             offsets: Offsets::new(device)?,
             ranks: Grow::default(),
-            are_many: false,
         })
     }
 
@@ -48,14 +43,7 @@ impl Rows {
         expected: usize,
         keys: &mut Keys,
     ) -> Result<bool> {
-        // Pairs about as many as the limit do not change the order from frame to frame.
-        let max = if self.are_many {
-            MAX_RANKED_PAIRS - MAX_RANKED_PAIRS / 4
-        } else {
-            MAX_RANKED_PAIRS
-        };
-        self.are_many = expected > max || keys.capacity as usize > MAX_RANKED_CAPACITY;
-        if self.are_many {
+        if expected > MAX_RANKED_PAIRS || keys.capacity as usize > MAX_RANKED_CAPACITY {
             return Ok(false);
         }
         self.offsets.begin(stream, n)?;
@@ -64,13 +52,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Returns what is to be zero before pairs are found, of at most `max` units.
-    pub(super) fn clear_ahead(&mut self, max: u64) -> Clear {
-        self.offsets.clear_ahead(max)
-    }
-
-    /// Puts the pairs found in order, with memory for as many `between`. Without `any_row` that is
-    /// nothing where a row is longer than [`MAX_ROW`].
+    /// Puts the pairs found in order, with memory for as many `between`.
     ///
     /// # Safety
     ///
@@ -82,13 +64,7 @@ impl Rows {
         Packed { keys, bits }: Packed,
         between: SliceMut<u64>,
         pairs: SliceMut<u64>,
-        any_row: bool,
     ) -> Result<()> {
-        let (rank, longest) = if any_row {
-            (&self.rank_all, u32::MAX)
-        } else {
-            (&self.rank, MAX_ROW as u32)
-        };
         let rows = abi::Rows {
             found: keys.device_ptr(),
             ranks: self.ranks.device_ptr(),
@@ -98,14 +74,14 @@ impl Rows {
             state,
             capacity: keys.len() as u64,
             bits,
-            longest,
+            pad: 0,
         };
         let launch = linear(keys.len());
         // SAFETY: the caller's promise; all lists have memory for the capacity.
         unsafe {
             let longest = counter!(state, longest);
             self.offsets.make(stream, longest, DevicePtr::NULL)?;
-            for kernel in [&self.scatter, rank] {
+            for kernel in [&self.scatter, &self.rank] {
                 stream.launch(kernel, &launch, &args![ByValue(rows)])?;
             }
         }

@@ -1,0 +1,247 @@
+// Phase 7, by bins: pairs in the order of (a, b) without a sort of their keys. The pairs of 2^shift
+// smaller indices next to each other are a bin, some hundred pairs. A search puts each pair it
+// finds into its bin (`Bins::put`). The bins of the last frame tell how much room each needs. A
+// warp orders a bin on chip, and needs no other warp:
+//
+//   starts  where each bin begins in the list (offsets.cuh)
+//   count   entries by row, in shared memory: the keys of a bin are divided into equal ranges, the
+//           rows, about one for an entry
+//   place   entries to their rows
+//   rank    an entry's rank in its row is the number of smaller ones there
+//
+// A bin longer than LONGEST_BIN is left to a block, in a launch of its own. Where a bin has no room
+// for all its pairs, or is longer than LONGEST_LONG_BIN, nothing is right: the host searches again
+// and sorts by keys.
+//
+// Bytes a pair: 4 written as it is found, next to those that came before, so that L2 collects whole
+// lines, and a sector of 32 of its bin changed; 4 read twice, once from L1, and 8 written. Rows and
+// entries take 6 KB of shared memory a warp.
+//
+// H100, 2026-11-28, in us: what the sweep takes longer to fill bins than to write a list, and what
+// the order takes, instead of a sort of the top bits and groups on chip, or of rows (predicted for
+// 10^7 boxes: 0 and 100, since memory is not what bounds the sweep). L2 is then: it serves two
+// random sectors a pair.
+//
+//   scene                        pairs     sweep        order    before
+//   uniform, 10^6 boxes         1.36 M     96 + 4          23        63
+//   the same, 10^7              13.7 M   728 + 108        150       487
+//   the same, 3.7 times as dense   5 M   169 + 40          52       184
+//   cloth-ball faces             4.5 M   212 + 70         113       257
+//
+// Compared: a load of a bin's room for each pair, 885 for the sweep of 10^7 boxes instead of 836;
+// one atomic for all lanes with the same bin, 901, for the registers that it takes; counters
+// without sectors of their own, 27 instead of 17 for the sweep of 10^5 boxes; bins of 43 to 170
+// pairs instead of 200 to 400, 159 for the order in the cloth.
+#pragma once
+#include "block/scan.cuh"
+#include "common/search.cuh"
+#include "offsets.cuh"
+#include "types.cuh"
+
+namespace radsweep::sap {
+
+constexpr u32 BIN_THREADS = 64, LONG_BIN_THREADS = 256;
+constexpr u32 LONGEST_BIN = 1024, LONGEST_LONG_BIN = 8192;
+constexpr u32 BIN_ROWS = 512, LONG_BIN_ROWS = 2048;
+constexpr u32 LONG_BIN_SHARE = 8;  // bins that a block looks at for long ones
+constexpr u32 BIN_SLACK = 32;      // entries that each bin has room for beyond a quarter more
+
+// A bin: where its room begins and ends, and the next entry. It has a sector of its own, since
+// atomics on one sector wait for each other.
+struct Bin {
+    u32 next, begin, end, pad[5];
+
+    DEVICE u32 count() const { return next - begin; }
+    DEVICE bool has_room() const { return count() <= end - begin; }
+};
+ASSERT_LAYOUT(Bin, 32, AT(next, 0) AT(begin, 4) AT(end, 8));
+
+// The bins of a search. An entry is a pair's key without the bits that all keys of its bin share.
+struct Bins {
+    Bin* bins;  // null = there are none
+    u32* entries;
+    u32 len;  // entries that all bins have room for, below 2^31
+    u32 shift;
+
+    // Puts a key into its bin. What a bin has no room for is written over the next one: the order
+    // will tell that it is too full.
+    DEVICE void put(u64 key, u32 bits) const {
+        const u32 at = atomicAdd(&bins[u32(key >> (bits + shift))].next, 1u);
+        if (at < len) entries[at] = u32(key & ((1ull << (bits + shift)) - 1));
+    }
+};
+ASSERT_LAYOUT(Bins, 24, AT(bins, 0) AT(entries, 8) AT(len, 16) AT(shift, 20));
+
+// Returns where the next frame's room for a bin begins: by where `count` bins begin in the list of
+// this one. Bins beyond these have the mean.
+DEVICE u32 room_begin(const u32* starts, u32 count, u32 bin) {
+    const u32 known = min(bin, count), before = starts[known];
+    const u32 fresh = bin > count ? BIN_SLACK + 2 * (starts[count] / count) : 0;
+    return before + before / 4 + BIN_SLACK * known + fresh * (bin - known);
+}
+
+// Returns a bin of the next frame, which is empty.
+DEVICE Bin make_room(const u32* starts, u32 count, u32 bin) {
+    const u32 begin = room_begin(starts, count, bin);
+    return Bin{begin, begin, room_begin(starts, count, bin + 1), {0, 0, 0, 0, 0}};
+}
+
+struct BinOrder {
+    Bins bins;
+    const u32* starts;  // where each bin begins in the list, and where the last one ends
+    Bin* next;          // the bins of the next frame, which are written
+    uint2* pairs;
+    State* state;
+    u64 capacity;  // of pairs
+    u32 count;     // bins
+    u32 len;       // bins of the next frame
+    u32 bits;
+    u32 has_long;  // whether bins longer than LONGEST_BIN are left to another launch
+};
+ASSERT_LAYOUT(BinOrder, 80,
+    AT(bins, 0) AT(starts, 24) AT(next, 32) AT(pairs, 40) AT(state, 48) AT(capacity, 56)
+    AT(count, 64) AT(len, 68) AT(bits, 72) AT(has_long, 76));
+
+// The shared memory that a bin takes.
+template <u32 ROWS, u32 LONGEST>
+struct BinRows {
+    // The entries of each row, then where it begins, then where it ends.
+    alignas(16) u32 ends[ROWS];
+    u32 entries[LONGEST];
+};
+
+// Puts a bin of `count` entries in order, by THREADS threads, of which this is number `thread`.
+// `sync` is their barrier, and `exclusive_sum` the sum of what those before this one give.
+template <u32 THREADS, u32 ROWS, u32 LONGEST, class Sync, class Sum>
+DEVICE void order_bin(
+    const BinOrder& p, BinRows<ROWS, LONGEST>& rows, u32 thread, u32 bin, u32 count, Sync sync,
+    Sum exclusive_sum) {
+    constexpr u32 EACH = ROWS / THREADS / 4, LOADS = 4, ROW_BITS = ROWS == 512 ? 9 : 11;
+    static_assert(ROWS == 1 << ROW_BITS, "a row is the top bits of an entry");
+    const u32* entries = p.bins.entries + p.bins.bins[bin].begin;
+    const u32 key_bits = p.bits + p.bins.shift;
+    const u32 row_shift = key_bits > ROW_BITS ? key_bits - ROW_BITS : 0;
+    const auto each_entry = [&](auto f) {
+        for (u32 k = thread; k < count; k += LOADS * THREADS) {
+            u32 entry[LOADS];
+#pragma unroll
+            for (u32 i = 0; i < LOADS; i++)
+                entry[i] = k + i * THREADS < count ? entries[k + i * THREADS] : 0;
+#pragma unroll
+            for (u32 i = 0; i < LOADS; i++) {
+                if (k + i * THREADS < count) f(entry[i]);
+            }
+        }
+        sync();
+    };
+
+#pragma unroll
+    for (u32 k = 0; k < 4 * EACH; k++) rows.ends[k * THREADS + thread] = 0;
+    sync();
+    each_entry([&](u32 entry) { atomicAdd(&rows.ends[entry >> row_shift], 1u); });
+    uint4 each[EACH], *ends = reinterpret_cast<uint4*>(rows.ends) + thread * EACH;
+    u32 own = 0;
+#pragma unroll
+    for (u32 k = 0; k < EACH; k++) {
+        each[k] = ends[k];
+        own += each[k].x + each[k].y + each[k].z + each[k].w;
+    }
+    u32 begin = exclusive_sum(own);
+#pragma unroll
+    for (u32 k = 0; k < EACH; k++) {
+        const u32 y = begin + each[k].x, z = y + each[k].y, w = z + each[k].z;
+        ends[k] = make_uint4(begin, y, z, w);
+        begin = w + each[k].w;
+    }
+    sync();
+    each_entry(
+        [&](u32 entry) { rows.entries[atomicAdd(&rows.ends[entry >> row_shift], 1u)] = entry; });
+    uint2* pairs = p.pairs + p.starts[bin];
+    for (u32 k = thread; k < count; k += THREADS) {
+        const u32 entry = rows.entries[k], row = entry >> row_shift, end = rows.ends[row];
+        u32 other = row > 0 ? rows.ends[row - 1] : 0, rank = other;
+        for (; other < end; other++) rank += rows.entries[other] < entry;
+        const u64 key = u64(bin) << key_bits | entry;
+        pairs[rank] = make_uint2(u32(key >> p.bits), u32(key & ((1ull << p.bits) - 1)));
+    }
+    sync();
+}
+
+// Where bins begin in the list. `longest` is raised to the length of the longest one.
+extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_bin_starts(
+    const Bin* bins, u32 n, u64* words, u64* longest, u32* starts) {
+    offsets([&](u64 k) { return bins[k].count(); }, starts, n, words, longest, nullptr);
+}
+
+// A warp a bin. It makes room for the next frame as well.
+extern "C" __global__ void __launch_bounds__(BIN_THREADS, 18) sap_order_bins(
+    const __grid_constant__ BinOrder p) {
+    __shared__ BinRows<BIN_ROWS, LONGEST_BIN> shared[BIN_THREADS / WARP];
+    const u32 lane = lane_index(), bin = (blockIdx.x * BIN_THREADS + threadIdx.x) / WARP;
+    // A search of boxes that are all unchanged has found nothing, and leaves the bins as they are.
+    if (bin >= p.len || p.state->pairs == 0) return;
+    if (lane == 0) p.next[bin] = make_room(p.starts, p.count, bin);
+    if (bin >= p.count || p.state->pairs > p.capacity) return;
+    const u32 count = p.starts[bin + 1] - p.starts[bin];
+    if (count == 0) return;
+    const bool is_long = count > LONGEST_BIN;
+    if (!p.bins.bins[bin].has_room() || p.state->pairs > p.bins.len || (is_long && !p.has_long)) {
+        if (lane == 0) p.state->longest = ~0ull;
+        return;
+    }
+    if (is_long) return;
+    order_bin<WARP>(
+        p, shared[threadIdx.x / WARP], lane, bin, count, [] { __syncwarp(); },
+        [](u32 own) { return warp_inclusive_sum(own) - own; });
+}
+
+// The bins that are too long for a warp, a block each.
+extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS) sap_order_long_bins(
+    const __grid_constant__ BinOrder p) {
+    __shared__ BinRows<LONG_BIN_ROWS, LONGEST_LONG_BIN> rows;
+    __shared__ u32 sums[LONG_BIN_THREADS / WARP];
+    const u32 first = blockIdx.x * LONG_BIN_SHARE;
+    if (p.state->pairs > p.capacity) return;
+    for (u32 bin = first; bin < min(first + LONG_BIN_SHARE, p.count); bin++) {
+        const u32 count = p.starts[bin + 1] - p.starts[bin];
+        if (count <= LONGEST_BIN || !p.bins.bins[bin].has_room()) continue;
+        if (count > LONGEST_LONG_BIN) {
+            if (threadIdx.x == 0) p.state->longest = ~0ull;
+            continue;
+        }
+        order_bin<LONG_BIN_THREADS>(
+            p, rows, threadIdx.x, bin, count, [] { __syncthreads(); },
+            [&](u32 own) {
+                u32 total;
+                return block_exclusive_sum<LONG_BIN_THREADS / WARP>(own, sums, total);
+            });
+    }
+}
+
+// Finds where the bins of a list of pairs begin that is in order.
+// `longest` is raised to the length of the longest one.
+extern "C" __global__ void __launch_bounds__(256) sap_find_bins(
+    const uint2* pairs, u64 capacity, u32 count, u32 shift, u32* starts, State* state) {
+    const u32 bin = blockIdx.x * blockDim.x + threadIdx.x;
+    const u64 n = min(state->pairs, capacity);
+    const auto start_of = [&](u32 bin) {
+        return partition_point(u64(0), n, [&](u64 k) { return pairs[k].x >> shift < bin; });
+    };
+    u64 len = 0;
+    if (bin <= count) {
+        const u64 start = start_of(bin);
+        starts[bin] = u32(start);
+        if (bin < count) len = start_of(bin + 1) - start;
+    }
+    len = warp_max(len);
+    if (lane_index() == 0 && len > state->longest) atomicMax(&state->longest, len);
+}
+
+// Makes room for the bins of the next frame.
+extern "C" __global__ void __launch_bounds__(256) sap_make_bins(
+    const u32* starts, u32 count, u32 len, Bin* next) {
+    const u32 bin = blockIdx.x * blockDim.x + threadIdx.x;
+    if (bin < len) next[bin] = make_room(starts, count, bin);
+}
+
+}  // namespace radsweep::sap
