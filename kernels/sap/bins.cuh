@@ -1,6 +1,6 @@
 // Phase 7, by bins: pairs in the order of (a, b) without a sort of their keys. The pairs of 2^shift
 // smaller indices next to each other are a bin, some hundred pairs. A search puts each pair it
-// finds into its bin (`Bins::put`). The bins of the last frame tell how much room each needs. A
+// finds into its bin (emit.cuh). The bins of the last frame tell how much room each needs. A
 // warp orders a bin on chip, and needs no other warp:
 //
 //   starts  where each bin begins in the list (offsets.cuh)
@@ -63,10 +63,13 @@ struct Bins {
     u32 len;  // entries that all bins have room for, below 2^31
     u32 shift;
 
-    // Puts a key into its bin. What a bin has no room for is written over the next one: the order
-    // will tell that it is too full.
-    DEVICE void put(u64 key, u32 bits) const {
-        const u32 at = atomicAdd(&bins[u32(key >> (bits + shift))].next, 1u);
+    // Counts a key in its bin, and returns its place. What a bin has no room for is written over
+    // the next one: the order will tell that it is too full.
+    DEVICE u32 place(u64 key, u32 bits) const {
+        return atomicAdd(&bins[u32(key >> (bits + shift))].next, 1u);
+    }
+
+    DEVICE void store(u32 at, u64 key, u32 bits) const {
         if (at < len) entries[at] = u32(key & ((1ull << (bits + shift)) - 1));
     }
 };

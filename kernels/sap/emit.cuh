@@ -28,7 +28,7 @@ struct Keys {
     // Writes a pair if it is within the capacity, and counts it in its row; or puts it into its
     // bin, wherever it is to be listed.
     DEVICE void put(u64 at, u64 key) const {
-        if (bins.bins) return bins.put(key, bits);
+        if (bins.bins) return bins.store(bins.place(key, bits), key, bits);
         if (at >= capacity) return;
         keys[at] = key;
         if (rows) ranks[at] = atomicAdd(&rows[key >> bits], 1u);
@@ -64,7 +64,25 @@ struct Emitter<Keys> {
     }
 
     DEVICE void write(u64 base) {
-        for (u32 k = lane_index(); k < filled; k += WARP) to.put(base + k, out.keys[k]);
+        if (!to.bins.bins) {
+            for (u32 k = lane_index(); k < filled; k += WARP) to.put(base + k, out.keys[k]);
+            return;
+        }
+        // The atomics of three keys are under way together.
+        constexpr u32 TOGETHER = 3;
+        for (u32 first = lane_index(); first < filled; first += TOGETHER * WARP) {
+            u32 at[TOGETHER];
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; k++) {
+                if (first + k * WARP < filled)
+                    at[k] = to.bins.place(out.keys[first + k * WARP], to.bits);
+            }
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; k++) {
+                if (first + k * WARP < filled)
+                    to.bins.store(at[k], out.keys[first + k * WARP], to.bits);
+            }
+        }
     }
 
     DEVICE void flush() {

@@ -67,10 +67,11 @@ impl Engine {
     }
 }
 
-/// Returns the device bytes that a pair takes: as found, in its bin, in the list, in that of the
-/// last update and while it is sorted. With events it may be in those of both updates too.
+/// Returns the device bytes that a pair takes: as found, in the list, in that of the last update
+/// and while it is sorted. With events it may be in those of both updates too. Bins come on top
+/// where there is memory.
 const fn bytes_a_pair(config: &Config) -> u64 {
-    let lists = if config.events { 7 } else { 5 };
+    let lists = if config.events { 6 } else { 4 };
     lists * size_of::<Pair>() as u64
 }
 

@@ -223,7 +223,11 @@ impl Bins {
         let most = Division::of(n, bits, pairs.len(), MEAN_BIN);
         self.starts.reserve(stream, most.bins())?;
         self.starts.reserve(stream, bins as usize)?;
-        let _ = self.entries.reserve(stream, most.room(pairs.len()));
+        let room = most.room(pairs.len());
+        if i32::try_from(room).is_ok() {
+            // Without this memory the next frame is sorted too.
+            let _ = self.entries.reserve(stream, room);
+        }
         let generous = most.next_bins().max(len).next_power_of_two();
         self.bins.reserve_up_to(stream, len, generous)?;
         let next = self.next.reserve_up_to(stream, len, generous)?;
