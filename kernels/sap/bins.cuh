@@ -17,21 +17,22 @@
 // lines, and a sector of 32 of its bin changed; 4 read twice, once from L1, and 8 written. Rows and
 // entries take 6 KB of shared memory a warp.
 //
-// H100, 2026-11-28, in us: what the sweep takes longer to fill bins than to write a list, and what
-// the order takes, instead of a sort of the top bits and groups on chip, or of rows (predicted for
-// 10^7 boxes: 0 and 100, since memory is not what bounds the sweep). L2 is then: it serves two
-// random sectors a pair.
+// In us: what the sweep takes longer to fill bins than to write a list, and what the order takes,
+// instead of a sort of the top bits and groups on chip, or of rows. Predicted for 10^7 boxes: 0
+// and 100, since memory does not bound the sweep. What does is not proven; L2 serves two random
+// sectors a pair.
 //
-//   scene                        pairs     sweep        order    before
-//   uniform, 10^6 boxes         1.36 M     96 + 4          23        63
-//   the same, 10^7              13.7 M   728 + 108        150       487
-//   the same, 3.7 times as dense   5 M   169 + 40          52       184
-//   cloth-ball faces             4.5 M   212 + 70         113       257
+//   scene                        pairs     sweep        order    before      2026-11-28
+//   uniform, 10^6 boxes         1.36 M     95 - 3          24        56      H200
+//   the same, 10^7              13.7 M   727 + 90         148       438      H200
+//   the same, 3.7 times as dense   5 M   170 + 36          52       169      H200
+//   cloth-ball faces             4.5 M   210 + 70         114       227      H200
+//   cloth-ball edges             5.9 M  323 + 111         202       287      H200
 //
-// Compared: a load of a bin's room for each pair, 885 for the sweep of 10^7 boxes instead of 836;
-// one atomic for all lanes with the same bin, 901, for the registers that it takes; counters
-// without sectors of their own, 27 instead of 17 for the sweep of 10^5 boxes; bins of 43 to 170
-// pairs instead of 200 to 400, 159 for the order in the cloth.
+// In the cloth the longest bin is 13 times as long as the mean, so bins are narrow, and half of the
+// gain is lost. Compared on an H100: a load of a bin's room for each pair, 885 for the sweep of
+// 10^7 boxes instead of 836; one atomic for all lanes with the same bin, 901, for the registers
+// that it takes; counters without sectors of their own, 27 instead of 17 for 10^5 boxes.
 #pragma once
 #include "block/scan.cuh"
 #include "common/search.cuh"

@@ -29,7 +29,7 @@
 //   3 offsets  offsets.cuh     8 a bucket       2,048 buckets a block of 256           8         8
 //   4 place    grid.cuh        32 r, 32, 32 w   a thread a box                        20        26
 //              or, from 1.5 M boxes on, 2 to 4 by regions: grid_regions.cuh has its figures
-//   5 sweep    grid_sweep.cuh  32 a test        2, 8 or 32 boxes a warp               38        95
+//   5 sweep    grid_sweep.cuh  32 a test        2, 8 or 32 boxes a warp               38        92
 //   the tree, where the others would test far more than they find; a pass for 3 bits of n / 32
 //   2 choose   tree.cuh        24 a sample      a warp a segment
 //   3 keys     tree.cuh        28 r, 8 w        a thread a box
@@ -37,7 +37,7 @@
 //   5 nodes    tree.cuh        60 r, 33 w       a thread a box, then a warp a node of each level
 //   6 sweep    tree.cuh        32 a child       a warp a box
 //   all
-//   7 order    bins.cuh        16 a pair        a warp some hundred pairs             10        23
+//   7 order    bins.cuh        16 a pair        a warp some hundred pairs             10        24
 //              or in graphs rows.cuh                                                   57
 //              or a sort (../sort)                                                       108 with 8
 //   8 unpack   pairs.cuh       16 a pair        a thread a pair, after a sort          8         8
