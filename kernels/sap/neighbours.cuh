@@ -6,7 +6,7 @@
 //
 //   motion    how far sampled boxes have moved, from which the host chooses margins
 //   loosen    the loosened boxes of a new list. Bytes a box: 48 read, 24 written. The list is what
-//             the grid finds for them (grid_sweep.cuh), put in order (rows.cuh)
+//             the grid finds for them (grid_sweep.cuh), put in order (bins.cuh)
 //   depths    how deep the loosened boxes of each candidate overlap: a byte
 //   check     checks and stores the boxes as `prepare` does, sees whether one has left its loosened
 //             one, and stores its slack: two bytes
