@@ -18,6 +18,7 @@ constexpr u32 MAX_SAMPLED = 2048;
 
 extern "C" __global__ void __launch_bounds__(256) sap_axis(
     const Box* stored, const u32* worlds, u32 n, u32 sampled, State* state) {
+    wait_for_stream();
     __shared__ float low[MAX_SAMPLED], high[MAX_SAMPLED];
     __shared__ u32 world[MAX_SAMPLED];
     const u32 axis = blockIdx.y;

@@ -9,30 +9,34 @@
 //   place   entries to their rows
 //   rank    an entry's rank in its row is the number of smaller ones there
 //
-// A bin longer than LONGEST_BIN is left to a block, in a launch of its own. Where a bin has no room
-// for all its pairs, or is longer than LONGEST_LONG_BIN, nothing is right: the host searches again
-// and sorts by keys.
+// A bin longer than LONGEST_BIN takes a block. These begin first, where the last frame had such
+// bins. Where a bin has no room for all its pairs, or is longer than LONGEST_LONG_BIN, nothing is
+// right: the host searches again and sorts by keys.
 //
 // Bytes a pair: 4 written as it is found, next to those that came before, so that L2 collects whole
 // lines, and a sector of 32 of its bin changed; 4 read twice, once from L1, and 8 written. Rows and
-// entries take 6 KB of shared memory a warp.
+// entries take 6 KB of shared memory a warp. Predicted for 10^7 boxes: 100 us for the order, and
+// nothing for the sweep, since memory does not bound it. What does is not proven; L2 serves two
+// random sectors a pair.
 //
-// In us: what the sweep takes longer to fill bins than to write a list, and what the order takes,
-// instead of a sort of the top bits and groups on chip, or of rows. Predicted for 10^7 boxes: 0
-// and 100, since memory does not bound the sweep. What does is not proven; L2 serves two random
-// sectors a pair.
+// Measured in us on an H200, 2026-11-28. `list` is a sweep that writes pairs to a list, `fills`
+// what it takes longer to fill bins, `order` these kernels, and `before` what put the list in
+// order: a sort of the top bits, and then groups on chip, or rows.
 //
-//   scene                        pairs     sweep        order    before      2026-11-28
-//   uniform, 10^6 boxes         1.36 M     95 - 3          24        56      H200
-//   the same, 10^7              13.7 M   727 + 90         148       438      H200
-//   the same, 3.7 times as dense   5 M   170 + 36          52       169      H200
-//   cloth-ball faces             4.5 M   210 + 70         114       227      H200
-//   cloth-ball edges             5.9 M  323 + 111         202       287      H200
+//   scene                        pairs     list     fills     order    before
+//   uniform, 10^6 boxes         1.36 M       95        -3        22        56
+//   the same, 10^7              13.7 M      727        85       144       438
+//   the same, 3.7 times as dense   5 M      170        34        49       169
+//   cloth-ball faces             4.5 M      210        59        74       227
+//   cloth-ball edges             5.9 M      323        71       111       287
 //
-// In the cloth the longest bin is 13 times as long as the mean, so bins are narrow, and half of the
-// gain is lost. Compared on an H100: a load of a bin's room for each pair, 885 for the sweep of
-// 10^7 boxes instead of 836; one atomic for all lanes with the same bin, 901, for the registers
-// that it takes; counters without sectors of their own, 27 instead of 17 for 10^5 boxes.
+// In the cloth the longest bin is 13 times as long as the mean, and rows have 10 to 25 entries. Its
+// edges took 202 with long bins in a launch behind the others, eight next to each other by one
+// block, and of at most 2,048 pairs, so that bins were narrower; 123 with wider ones in one launch;
+// 111 since four entries of a row are compared at a time. Compared on an H100: a load of a bin's
+// room for each pair, 885 for the sweep of 10^7 boxes instead of 836; one atomic for all lanes with
+// the same bin, 901, for the registers that it takes; counters without sectors of their own, 27
+// instead of 17 for 10^5 boxes.
 #pragma once
 #include "block/scan.cuh"
 #include "common/search.cuh"
@@ -42,9 +46,9 @@
 namespace radsweep::sap {
 
 constexpr u32 BIN_THREADS = 64, LONG_BIN_THREADS = 256;
-constexpr u32 LONGEST_BIN = 1024, LONGEST_LONG_BIN = 8192;
+constexpr u32 LONGEST_BIN = 1024, LONGEST_LONG_BIN = 10208;
 constexpr u32 BIN_ROWS = 512, LONG_BIN_ROWS = 2048;
-constexpr u32 LONG_BIN_SHARE = 8;  // bins that a block looks at for long ones
+constexpr u32 LONG_BIN_SHARE = 8;  // bins that a block looks at for long ones, at most a warp
 constexpr u32 BIN_SLACK = 32;      // entries that each bin has room for beyond a quarter more
 
 // A bin: where its room begins and ends, and the next entry. It has a sector of its own, since
@@ -100,18 +104,18 @@ struct BinOrder {
     u32 count;     // bins
     u32 len;       // bins of the next frame
     u32 bits;
-    u32 has_long;  // whether bins longer than LONGEST_BIN are left to another launch
+    u32 long_blocks;  // blocks for bins longer than LONGEST_BIN; 0 = there are none such
 };
 ASSERT_LAYOUT(BinOrder, 80,
     AT(bins, 0) AT(starts, 24) AT(next, 32) AT(pairs, 40) AT(state, 48) AT(capacity, 56)
-    AT(count, 64) AT(len, 68) AT(bits, 72) AT(has_long, 76));
+    AT(count, 64) AT(len, 68) AT(bits, 72) AT(long_blocks, 76));
 
 // The shared memory that a bin takes.
 template <u32 ROWS, u32 LONGEST>
 struct BinRows {
     // The entries of each row, then where it begins, then where it ends.
     alignas(16) u32 ends[ROWS];
-    u32 entries[LONGEST];
+    alignas(16) u32 entries[LONGEST];
 };
 
 // Puts a bin of `count` entries in order, by THREADS threads, of which this is number `thread`.
@@ -122,6 +126,7 @@ DEVICE void order_bin(
     Sum exclusive_sum) {
     constexpr u32 EACH = ROWS / THREADS / 4, LOADS = 4, ROW_BITS = ROWS == 512 ? 9 : 11;
     static_assert(ROWS == 1 << ROW_BITS, "a row is the top bits of an entry");
+    static_assert(LONGEST % 4 == 0, "entries are read by fours");
     const u32* entries = p.bins.entries + p.bins.bins[bin].begin;
     const u32 key_bits = p.bits + p.bins.shift;
     const u32 row_shift = key_bits > ROW_BITS ? key_bits - ROW_BITS : 0;
@@ -158,13 +163,19 @@ DEVICE void order_bin(
         begin = w + each[k].w;
     }
     sync();
+    // Behind the last entry are some that are not smaller.
+    if (thread < 3 && count + thread < LONGEST) rows.entries[count + thread] = ~0u;
     each_entry(
         [&](u32 entry) { rows.entries[atomicAdd(&rows.ends[entry >> row_shift], 1u)] = entry; });
     uint2* pairs = p.pairs + p.starts[bin];
     for (u32 k = thread; k < count; k += THREADS) {
         const u32 entry = rows.entries[k], row = entry >> row_shift, end = rows.ends[row];
-        u32 other = row > 0 ? rows.ends[row - 1] : 0, rank = other;
-        for (; other < end; other++) rank += rows.entries[other] < entry;
+        // Four entries are read at once. Those before the row are smaller, those behind it are not.
+        u32 other = row > 0 ? rows.ends[row - 1] & ~3u : 0, rank = other;
+        for (; other < end; other += 4) {
+            const uint4 four = *reinterpret_cast<const uint4*>(rows.entries + other);
+            rank += (four.x < entry) + (four.y < entry) + (four.z < entry) + (four.w < entry);
+        }
         const u64 key = u64(bin) << key_bits | entry;
         pairs[rank] = make_uint2(u32(key >> p.bits), u32(key & ((1ull << p.bits) - 1)));
     }
@@ -174,14 +185,14 @@ DEVICE void order_bin(
 // Where bins begin in the list. `longest` is raised to the length of the longest one.
 extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_bin_starts(
     const Bin* bins, u32 n, u64* words, u64* longest, u32* starts) {
+    wait_for_stream();
     offsets([&](u64 k) { return bins[k].count(); }, starts, n, words, longest, nullptr);
 }
 
-// A warp a bin. It makes room for the next frame as well.
-extern "C" __global__ void __launch_bounds__(BIN_THREADS, 18) sap_order_bins(
-    const __grid_constant__ BinOrder p) {
-    __shared__ BinRows<BIN_ROWS, LONGEST_BIN> shared[BIN_THREADS / WARP];
-    const u32 lane = lane_index(), bin = (blockIdx.x * BIN_THREADS + threadIdx.x) / WARP;
+// Puts a bin in order by a warp, unless it is longer than LONGEST_BIN, and makes room for it in the
+// next frame.
+DEVICE void order_short_bin(const BinOrder& p, BinRows<BIN_ROWS, LONGEST_BIN>& rows, u32 bin) {
+    const u32 lane = lane_index();
     // A search of boxes that are all unchanged has found nothing, and leaves the bins as they are.
     if (bin >= p.len || p.state->pairs == 0) return;
     if (lane == 0) p.next[bin] = make_room(p.starts, p.count, bin);
@@ -189,35 +200,57 @@ extern "C" __global__ void __launch_bounds__(BIN_THREADS, 18) sap_order_bins(
     const u32 count = p.starts[bin + 1] - p.starts[bin];
     if (count == 0) return;
     const bool is_long = count > LONGEST_BIN;
-    if (!p.bins.bins[bin].has_room() || p.state->pairs > p.bins.len || (is_long && !p.has_long)) {
+    const bool too_long = count > (p.long_blocks > 0 ? LONGEST_LONG_BIN : LONGEST_BIN);
+    if (!p.bins.bins[bin].has_room() || p.state->pairs > p.bins.len || too_long) {
         if (lane == 0) p.state->longest = ~0ull;
         return;
     }
     if (is_long) return;
     order_bin<WARP>(
-        p, shared[threadIdx.x / WARP], lane, bin, count, [] { __syncwarp(); },
+        p, rows, lane, bin, count, [] { __syncwarp(); },
         [](u32 own) { return warp_inclusive_sum(own) - own; });
 }
 
-// The bins that are too long for a warp, a block each.
-extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS) sap_order_long_bins(
+extern "C" __global__ void __launch_bounds__(BIN_THREADS, 18) sap_order_bins(
     const __grid_constant__ BinOrder p) {
-    __shared__ BinRows<LONG_BIN_ROWS, LONGEST_LONG_BIN> rows;
-    __shared__ u32 sums[LONG_BIN_THREADS / WARP];
-    const u32 first = blockIdx.x * LONG_BIN_SHARE;
-    if (p.state->pairs > p.capacity) return;
-    for (u32 bin = first; bin < min(first + LONG_BIN_SHARE, p.count); bin++) {
-        const u32 count = p.starts[bin + 1] - p.starts[bin];
-        if (count <= LONGEST_BIN || !p.bins.bins[bin].has_room()) continue;
-        if (count > LONGEST_LONG_BIN) {
-            if (threadIdx.x == 0) p.state->longest = ~0ull;
-            continue;
-        }
+    wait_for_stream();
+    __shared__ BinRows<BIN_ROWS, LONGEST_BIN> rows[BIN_THREADS / WARP];
+    order_short_bin(p, rows[threadIdx.x / WARP], (blockIdx.x * BIN_THREADS + threadIdx.x) / WARP);
+}
+
+// The same with bins that are too long for a warp. The first `long_blocks` blocks take these, as
+// they take longest, a block each.
+extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long_bins(
+    const __grid_constant__ BinOrder p) {
+    wait_for_stream();
+    constexpr u32 WARPS = LONG_BIN_THREADS / WARP;
+    __shared__ union {
+        BinRows<BIN_ROWS, LONGEST_BIN> of_warps[WARPS];
+        struct {
+            BinRows<LONG_BIN_ROWS, LONGEST_LONG_BIN> rows;
+            u32 sums[WARPS];
+        } of_block;
+    } shared;
+    const u32 warp = threadIdx.x / WARP, lane = lane_index();
+    if (blockIdx.x >= p.long_blocks) {
+        order_short_bin(p, shared.of_warps[warp], (blockIdx.x - p.long_blocks) * WARPS + warp);
+        return;
+    }
+    if (p.state->pairs == 0 || p.state->pairs > min(p.capacity, u64(p.bins.len))) return;
+    // Long bins are next to each other, so a block looks at some that are not.
+    const u32 own = blockIdx.x + lane * p.long_blocks;
+    const u32 own_count = own < p.count ? p.starts[own + 1] - p.starts[own] : 0;
+    u32 longs = __ballot_sync(
+        ALL_LANES,
+        own_count > LONGEST_BIN && own_count <= LONGEST_LONG_BIN && p.bins.bins[own].has_room());
+    for (; longs != 0; longs &= longs - 1) {
+        const u32 from = __ffs(int(longs)) - 1;
         order_bin<LONG_BIN_THREADS>(
-            p, rows, threadIdx.x, bin, count, [] { __syncthreads(); },
+            p, shared.of_block.rows, threadIdx.x, blockIdx.x + from * p.long_blocks,
+            __shfl_sync(ALL_LANES, own_count, from), [] { __syncthreads(); },
             [&](u32 own) {
                 u32 total;
-                return block_exclusive_sum<LONG_BIN_THREADS / WARP>(own, sums, total);
+                return block_exclusive_sum<WARPS>(own, shared.of_block.sums, total);
             });
     }
 }
@@ -226,6 +259,7 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS) sap_order_long_bi
 // `longest` is raised to the length of the longest one.
 extern "C" __global__ void __launch_bounds__(256) sap_find_bins(
     const uint2* pairs, u64 capacity, u32 count, u32 shift, u32* starts, State* state) {
+    wait_for_stream();
     const u32 bin = blockIdx.x * blockDim.x + threadIdx.x;
     const u64 n = min(state->pairs, capacity);
     const auto start_of = [&](u32 bin) {
@@ -244,6 +278,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_find_bins(
 // Makes room for the bins of the next frame.
 extern "C" __global__ void __launch_bounds__(256) sap_make_bins(
     const u32* starts, u32 count, u32 len, Bin* next) {
+    wait_for_stream();
     const u32 bin = blockIdx.x * blockDim.x + threadIdx.x;
     if (bin < len) next[bin] = make_room(starts, count, bin);
 }

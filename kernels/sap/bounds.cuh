@@ -124,6 +124,7 @@ struct Bounds {
 extern "C" __global__ void __launch_bounds__(256) sap_bounds_triangles(
     const float* vertices, u64 vertex_count, const u32* triangles, u32 n, u32* boxes,
     u64* invalid) {
+    wait_for_stream();
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     Bounds bounds;
@@ -143,6 +144,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_bounds_triangles(
 // `vertex_count`; the first one that does is reported.
 extern "C" __global__ void __launch_bounds__(256) sap_bounds_start(
     const u32* offsets, u32 objects, u64 vertex_count, u32* boxes, u64* invalid) {
+    wait_for_stream();
     const u32 o = blockIdx.x * blockDim.x + threadIdx.x;
     if (o >= objects) return;
     const u32 begin = offsets[o], end = offsets[o + 1ull];
@@ -176,6 +178,7 @@ struct Vertex {
 extern "C" __global__ void __launch_bounds__(256) sap_bounds_objects(
     const float* vertices, const u32* offsets, u32 objects, u64 share, u32* boxes,
     const u64* invalid) {
+    wait_for_stream();
     if (*invalid != 0) return;
     const u64 warp = (u64(blockIdx.x) * blockDim.x + threadIdx.x) / WARP;
     const u64 start = max(warp * share, u64(offsets[0])),

@@ -63,12 +63,14 @@ DEVICE void endpoint_keys(const Box* stored, u32 n, u32 open, Key* keys, Key las
 
 extern "C" __global__ void __launch_bounds__(256) sap_endpoint_keys(
     const Box* stored, u32 n, u32 open, u32* keys) {
+    wait_for_stream();
     endpoint_keys(stored, n, open, keys, 0xffffffffu, [](u32, u32 value) { return value; });
 }
 
 // `last_world` is the greatest world in use.
 extern "C" __global__ void __launch_bounds__(256) sap_endpoint_keys_worlds(
     const Box* stored, u32 n, u32 open, const u32* worlds, u32 last_world, u64* keys) {
+    wait_for_stream();
     endpoint_keys(
         stored, n, open, keys, u64(last_world) << 32 | 0xffffffffu,
         [=](u32 i, u32 value) { return u64(worlds[i]) << 32 | value; });
@@ -101,6 +103,7 @@ struct Records {
 // Phase c, first half: the mins among each 2,048 records.
 extern "C" __global__ void __launch_bounds__(RECORD_THREADS) sap_endpoint_count(
     const u32* records, u32 n, u32 open, u32* counts) {
+    wait_for_stream();
     __shared__ u32 of_warp[RECORD_THREADS / WARP];
     const Records own(records, n, open);
     if (lane_index() == 0) of_warp[threadIdx.x / WARP] = own.count;
@@ -116,6 +119,7 @@ extern "C" __global__ void __launch_bounds__(RECORD_THREADS) sap_endpoint_count(
 // `before` has the sums of the `counts` before each.
 extern "C" __global__ void __launch_bounds__(RECORD_THREADS) sap_endpoint_rank(
     const u32* records, u32 n, u32 open, const u64* before, u32* index, u32* until) {
+    wait_for_stream();
     __shared__ u32 of_warp[RECORD_THREADS / WARP];
     const Records own(records, n, open);
     if (lane_index() == 0) of_warp[threadIdx.x / WARP] = own.count;
@@ -144,6 +148,7 @@ struct Ranked {
 extern "C" __global__ void __launch_bounds__(128) sap_endpoint_order(
     const u32* until, const u32* index, const Box* stored, u32 n, u32 tiles, u32 may_rest,
     State* state, Sorted out) {
+    wait_for_stream();
     order(Ranked{until}, Ordered{index, stored, n, tiles}, may_rest, state, out);
 }
 

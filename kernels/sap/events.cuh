@@ -28,6 +28,7 @@ struct PairForm {
 
 extern "C" __global__ void __launch_bounds__(DIFFERENCE_THREADS) sap_differences(
     const __grid_constant__ Changes d) {
+    wait_for_stream();
     find_differences<PairForm>(d);
 }
 

@@ -191,6 +191,7 @@ DEVICE void add_levels(State* state, u32 levels) {
 extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_count(
     const Box* stored, const u32* worlds, u32 n, const __grid_constant__ Cut cut, u32* counts,
     uint2* slots, State* state) {
+    wait_for_stream();
     __shared__ u32 levels;
     if (threadIdx.x == 0) levels = 0;
     __syncthreads();
@@ -238,6 +239,7 @@ DEVICE void store_records(float4 (*halves)[2], const Record& record, u32 to, Rec
 extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
     const Box* stored, const u32* ids, u32 n, const __grid_constant__ Cut cut, const uint2* slots,
     const u32* starts, Record* records) {
+    wait_for_stream();
     __shared__ float4 halves[GRID_THREADS][2];
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     const uint2 slot = i < n ? slots[i] : make_uint2(NO_BUCKET, 0);
@@ -261,6 +263,7 @@ ASSERT_LAYOUT(Sampled, 32, AT(box, 0) AT(world, 24) AT(pad, 28));
 // Writes a sample of `count` boxes (`sampled_box`).
 extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_sample(
     const Box* stored, const u32* worlds, u32 n, u32 count, Sampled* sample) {
+    wait_for_stream();
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= count) return;
     const u32 i = sampled_box(k, n, count);

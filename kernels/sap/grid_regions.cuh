@@ -49,6 +49,7 @@ DEVICE u32 within(u32 label) { return label & (1u << WITHIN_BITS) - 1; }
 extern "C" __global__ void __launch_bounds__(REGION_THREADS) sap_region_count(
     const Box* stored, const u32* worlds, u32 n, const __grid_constant__ Cut cut, Regions regions,
     u32* counts, State* state) {
+    wait_for_stream();
     __shared__ u32 boxes[MAX_REGIONS], levels;
     for (u32 k = threadIdx.x; k < regions.count; k += REGION_THREADS) boxes[k] = 0;
     if (threadIdx.x == 0) levels = 0;
@@ -78,6 +79,7 @@ extern "C" __global__ void __launch_bounds__(REGION_THREADS) sap_region_count(
 extern "C" __global__ void __launch_bounds__(REGION_THREADS, 2) sap_region_partition(
     const Box* stored, const u32* worlds, const u32* ids, u32 n, const __grid_constant__ Cut cut,
     Regions regions, u32* ends, Record* records) {
+    wait_for_stream();
     __shared__ u32 at[MAX_REGIONS];
     __shared__ float4 halves[REGION_THREADS][2];
     const u64 first = u64(blockIdx.x) * (REGION_THREADS * PARTITION_ITEMS) + threadIdx.x;
@@ -258,12 +260,14 @@ DEVICE void arrange(
 extern "C" __global__ void __launch_bounds__(REGION_THREADS, 2) sap_region_arrange(
     const Record* partitioned, const u32* ends, Regions regions, u32 buckets, u32* starts,
     Record* records) {
+    wait_for_stream();
     arrange<REGION_THREADS>(partitioned, ends, regions, buckets, starts, records);
 }
 
 extern "C" __global__ void __launch_bounds__(LARGE_THREADS) sap_region_arrange_large(
     const Record* partitioned, const u32* ends, Regions regions, u32 buckets, u32* starts,
     Record* records) {
+    wait_for_stream();
     arrange<LARGE_THREADS>(partitioned, ends, regions, buckets, starts, records);
 }
 

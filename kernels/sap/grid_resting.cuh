@@ -144,17 +144,20 @@ DEVICE void grid_resting(const RestingInput& in, const Keys& keys) {
 
 extern "C" __global__ void __launch_bounds__(FEW_THREADS, 12) sap_grid_resting_8(
     const __grid_constant__ RestingInput in, const __grid_constant__ Keys keys) {
+    wait_for_stream();
     grid_resting<8>(in, keys);
 }
 
 extern "C" __global__ void __launch_bounds__(FEW_THREADS, 12) sap_grid_resting_2(
     const __grid_constant__ RestingInput in, const __grid_constant__ Keys keys) {
+    wait_for_stream();
     grid_resting<2>(in, keys);
 }
 
 // Tests the large boxes against every record.
 extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_resting_large(
     const __grid_constant__ RestingInput in, const __grid_constant__ Keys keys) {
+    wait_for_stream();
     __shared__ WarpOut out[GRID_THREADS / WARP];
     const u32 large = u32(in.grid.state->large), placed = u32(in.grid.table->placed);
     const u32 index = blockIdx.x * blockDim.x + threadIdx.x, warp_start = index - lane_index();

@@ -359,22 +359,26 @@ DEVICE void grid_sweep(const GridInput& in, const Output& output) {
 
 extern "C" __global__ void __launch_bounds__(SWEEP_THREADS, 8) sap_grid_sweep_32(
     const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
+    wait_for_stream();
     grid_sweep<32>(in, keys);
 }
 
 extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_sweep_8(
     const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
+    wait_for_stream();
     grid_sweep<8>(in, keys);
 }
 
 extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_sweep_2(
     const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
+    wait_for_stream();
     grid_sweep<2>(in, keys);
 }
 
 // Only counts the pairs of each `a`, to cut them into chunks.
 extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_count_pairs(
     const __grid_constant__ GridInput in, const __grid_constant__ Counts counts) {
+    wait_for_stream();
     grid_sweep<2>(in, counts);
 }
 

@@ -10,6 +10,7 @@ namespace radsweep::sap {
 
 extern "C" __global__ void __launch_bounds__(256) sap_keys(
     const Box* stored, u32 n, const State* state, u32* keys) {
+    wait_for_stream();
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     const Box box = load_box(stored + i);
@@ -20,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_keys(
 // are below 2^32 - 1.
 extern "C" __global__ void __launch_bounds__(256) sap_keys_worlds(
     const Box* stored, u32 n, const State* state, const u32* worlds, u32 last_world, u64* keys) {
+    wait_for_stream();
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     const Box box = load_box(stored + i);

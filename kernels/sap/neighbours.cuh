@@ -22,7 +22,8 @@
 // keep: 256 threads, 4 candidates a thread. It reads the caller's boxes; an invalid or empty one is
 // in no pair. Blocks learn by look-back (block/look_back.cuh) how many pairs those before them
 // started and ended. With the pairs before them in the last frame that says where their own go. The
-// words of the next launch are cleared on the way.
+// words of the next launch are cleared on the way. Candidates are read while the check still runs,
+// from L2, since no wait has made the first-level cache forget what was there before.
 //
 // Bytes a box in `check`: 24 + 24 read, 24 + 2 written. Bytes a candidate in `keep`: 9 read, a
 // sector of 32 for the slack of b, 3 sectors for the boxes of one that is not decided, and 8
@@ -67,6 +68,7 @@ DEVICE float size_of(const Box& box) {
 // Step and size of sampled boxes.
 extern "C" __global__ void __launch_bounds__(256) sap_motion(
     const Box* boxes, const Box* last, u32 n, u32 count, float2* motions) {
+    wait_for_stream();
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= count) return;
     const u32 i = sampled_box(k, n, count);
@@ -91,6 +93,7 @@ ASSERT_LAYOUT(Loosen, 56,
     AT(least, 44) AT(steps, 48) AT(most, 52));
 
 extern "C" __global__ void __launch_bounds__(256) sap_loosen(const __grid_constant__ Loosen p) {
+    wait_for_stream();
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= p.n) return;
     Box box = load_box(p.boxes + i);
@@ -182,6 +185,7 @@ DEVICE u32 depth_of(const Box& i, const Box& j, float units) {
 
 extern "C" __global__ void __launch_bounds__(256) sap_depths(
     const Box* loose, const uint2* list, u32 n, float units, u8* depths) {
+    wait_for_stream();
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= n) return;
     const uint2 pair = list[k];
@@ -212,6 +216,7 @@ struct Listed {
 
 extern "C" __global__ void __launch_bounds__(256) sap_check(
     const Box* boxes, const __grid_constant__ Prepare of, const __grid_constant__ Candidates p) {
+    wait_for_stream();
     Listed listed(p);
     prepare(Plain{boxes}, of, listed);
     if (__any_sync(ALL_LANES, listed.left) && lane_index() == 0 && of.state->left == 0)
@@ -251,26 +256,28 @@ extern "C" __global__ void __launch_bounds__(KEEP_THREADS, KEEP_BLOCKS) sap_keep
     const u32 warp = threadIdx.x / WARP, lane = lane_index();
     // Every block takes a number, so that all before it run.
     if (threadIdx.x == 0) tile = u32(atomicAdd(p.words, 1ull));
-    // Where a box has left there is no list any more, and nothing to clear.
-    if (__syncthreads_or(threadIdx.x == WARP && state->left != 0)) return;
-    if (threadIdx.x == 0) p.next_words[tile] = 0;
-    if (tile == p.tiles) return;
-
+    __syncthreads();
     const u64 first = u64(tile) * KEEP_ITEMS + warp * (KEEP_ROUNDS * WARP) + lane;
     uint2 pair[KEEP_ROUNDS];
     u32 depth[KEEP_ROUNDS], last[KEEP_ROUNDS];
-    // The words of bits are padded to whole blocks. All that does not depend on another read is
-    // read at once.
+    // The words of bits are padded to whole blocks. What the check does not write is read
+    // at once.
+    const bool is_tile = tile < p.tiles;
     const u32 word = tile * (KEEP_ITEMS / WARP) + warp * KEEP_ROUNDS,
-              pairs_before = p.last.before[tile];
+              pairs_before = is_tile ? __ldcg(p.last.before + tile) : 0;
 #pragma unroll
     for (u32 round = 0; round < KEEP_ROUNDS; round++) {
-        last[round] = p.last.bits[word + round];
+        last[round] = is_tile ? __ldcg(p.last.bits + word + round) : 0;
         const u64 k = first + round * WARP;
         const bool present = k < p.n;
-        pair[round] = present ? p.list[k] : make_uint2(0, 0);
-        depth[round] = present ? p.depths[k] : 0;
+        pair[round] = present ? __ldcg(p.list + k) : make_uint2(0, 0);
+        depth[round] = present ? __ldcg(p.depths + k) : 0;
     }
+    wait_for_stream();
+    // Where a box has left there is no list any more, and nothing to clear.
+    if (__syncthreads_or(threadIdx.x == WARP && state->left != 0)) return;
+    if (threadIdx.x == 0) p.next_words[tile] = 0;
+    if (!is_tile) return;
     // Bytes decide most. The other candidates gather, so that few rounds read boxes.
     u32 open = 0;
 #pragma unroll

@@ -79,6 +79,7 @@ DEVICE void offsets(Count count_of, u32* starts, u32 n, u64* words, u64* most, u
 
 extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_offsets(
     u32* counts, u32 n, u64* words, u64* most, u64* total) {
+    wait_for_stream();
     offsets([&](u64 k) { return counts[k]; }, counts, n, words, most, total);
 }
 

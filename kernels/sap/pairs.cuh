@@ -9,6 +9,7 @@ namespace radsweep::sap {
 
 extern "C" __global__ void __launch_bounds__(256) sap_unpack(
     const u64* keys, u64 n, const u64* count, u32 bits, uint2* pairs) {
+    wait_for_stream();
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= min(n, *count)) return;
     const u64 key = keys[i];

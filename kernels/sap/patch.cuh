@@ -14,6 +14,7 @@ ASSERT_LAYOUT(Patch, 48, AT(box, 0) AT(filter, 24) AT(index, 40) AT(world, 44));
 
 extern "C" __global__ void __launch_bounds__(256) sap_patch(
     const Patch* patches, u64 n, u64* boxes, u32* filters, u32* worlds) {
+    wait_for_stream();
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= n) return;
     const Patch p = patches[i];

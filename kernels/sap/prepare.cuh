@@ -13,7 +13,6 @@
 // one word wait for each other. 10^6 boxes that all move took 45 us where every warp stored, and
 // take 30 (H200, 2026-11-23). The barrier costs 3 us where one box moves.
 #pragma once
-#include "common/ptx.cuh"
 #include "types.cuh"
 
 namespace radsweep::sap {
@@ -206,18 +205,21 @@ DEVICE void prepare(const Source& source, const Prepare& p, List& list) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) sap_prepare_plain(const Box* boxes, Prepare p) {
+    wait_for_stream();
     Unlisted none;
     prepare(Plain{boxes}, p, none);
 }
 
 extern "C" __global__ void __launch_bounds__(256) sap_prepare_swept(
     const Box* start, const Box* end, Prepare p) {
+    wait_for_stream();
     Unlisted none;
     prepare(Swept{start, end}, p, none);
 }
 
 extern "C" __global__ void __launch_bounds__(256) sap_prepare_exact(
     const double* boxes, Prepare p) {
+    wait_for_stream();
     Unlisted none;
     prepare(Exact{boxes}, p, none);
 }

@@ -33,6 +33,7 @@ DEVICE void take(bool meets, u32 index, const Box& box, NearBox* out, u32 capaci
 // Comparisons are exact; only the rule for touching boxes is left to the host.
 extern "C" __global__ void __launch_bounds__(256) sap_query_box(
     const Box* boxes, u32 n, const __grid_constant__ Box query, NearBox* out, u32 capacity) {
+    wait_for_stream();
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Box box = empty_box();
     if (i < n) box = load_box(boxes + i);
@@ -44,6 +45,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_query_box(
 // The host's slab test, step by step: subtractions and divisions of doubles are rounded alike.
 extern "C" __global__ void __launch_bounds__(256) sap_query_ray(
     const Box* boxes, u32 n, const __grid_constant__ Ray ray, NearBox* out, u32 capacity) {
+    wait_for_stream();
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     Box box = empty_box();
     if (i < n) box = load_box(boxes + i);

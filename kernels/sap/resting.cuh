@@ -29,6 +29,7 @@ DEVICE bool is_active(const uint4* filters, u32 i, u32 n) {
 
 extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) sap_split_count(
     const uint4* filters, u32 n, u32* counts) {
+    wait_for_stream();
     const int count =
         __syncthreads_count(is_active(filters, blockIdx.x * SPLIT_THREADS + threadIdx.x, n));
     if (threadIdx.x == 0) counts[blockIdx.x] = u32(count);
@@ -36,6 +37,7 @@ extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) sap_split_count(
 
 extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) sap_split(
     const uint4* filters, u32 n, const u64* before, u32* active, u32* resting) {
+    wait_for_stream();
     __shared__ u32 counts[SPLIT_THREADS / WARP];
     const u32 i = blockIdx.x * SPLIT_THREADS + threadIdx.x, warp = threadIdx.x / WARP;
     const bool own = is_active(filters, i, n);
@@ -54,6 +56,7 @@ extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) sap_split(
 
 extern "C" __global__ void __launch_bounds__(256) sap_gather_boxes(
     const Box* stored, const u32* worlds, const u32* ids, u32 n, Box* boxes, u32* box_worlds) {
+    wait_for_stream();
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= n) return;
     const u32 i = ids[k];
@@ -62,6 +65,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_gather_boxes(
 }
 
 extern "C" __global__ void __launch_bounds__(256) sap_translate(const u32* ids, u32 n, u32* index) {
+    wait_for_stream();
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k < n) index[k] = ids[index[k]];
 }
@@ -69,6 +73,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_translate(const u32* ids, 
 // Writes the first of the frame's pairs, before any is found.
 extern "C" __global__ void __launch_bounds__(256) sap_add_pairs(
     const u64* resting, u64 n, const __grid_constant__ Keys to, State* state) {
+    wait_for_stream();
     const u64 k = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (k == 0) state->pairs = n;
     if (k < n) to.put(k, resting[k]);

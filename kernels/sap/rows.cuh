@@ -56,6 +56,7 @@ ASSERT_LAYOUT(Rows, 64,
 // One thread a pair.
 extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_scatter(
     const __grid_constant__ Rows p) {
+    wait_for_stream();
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= p.count()) return;
     const u64 key = p.found[i];
@@ -103,6 +104,7 @@ DEVICE void rank_row(const Rows& p, Bitmap& map, u32 start, u32 end) {
 
 extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank(const
                                                                          __grid_constant__ Rows p) {
+    wait_for_stream();
     __shared__ Bitmap map;
     __shared__ uint2 row;
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -15,6 +15,7 @@ constexpr u32 SCAN_ITEMS = 8;
 
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sap_scan(
     const u32* counts, u64 n, u64* sums, u64* total) {
+    wait_for_stream();
     __shared__ u64 warp_sums[WARP];
     u64 before = 0;
     for (u64 round = 0; round < n; round += SCAN_THREADS * SCAN_ITEMS) {

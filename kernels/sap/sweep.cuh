@@ -240,12 +240,14 @@ DEVICE void sweep(const SweepInput& in, const Output& output) {
 
 extern "C" __global__ void __launch_bounds__(SWEEP_WARPS* WARP, 4) sap_sweep(
     const __grid_constant__ SweepInput in, const __grid_constant__ Keys keys) {
+    wait_for_stream();
     sweep(in, keys);
 }
 
 // Only counts the pairs of each `a`, to cut them into chunks.
 extern "C" __global__ void __launch_bounds__(SWEEP_WARPS* WARP, 4) sap_sweep_count(
     const __grid_constant__ SweepInput in, const __grid_constant__ Counts counts) {
+    wait_for_stream();
     sweep(in, counts);
 }
 

@@ -128,12 +128,14 @@ DEVICE void order(
 extern "C" __global__ void __launch_bounds__(128) sap_order(
     const u32* keys, const u32* index, const Box* stored, u32 n, u32 tiles, u32 open, u32 may_rest,
     State* state, Sorted out) {
+    wait_for_stream();
     order(Searched<u32>{keys, open}, Ordered{index, stored, n, tiles}, may_rest, state, out);
 }
 
 extern "C" __global__ void __launch_bounds__(128) sap_order_worlds(
     const u64* keys, const u32* index, const Box* stored, u32 n, u32 tiles, u32 open, u32 may_rest,
     State* state, Sorted out) {
+    wait_for_stream();
     order(Searched<u64>{keys, open}, Ordered{index, stored, n, tiles}, may_rest, state, out);
 }
 

@@ -224,6 +224,7 @@ DEVICE u32 sort_lanes(u32 value) {
 // Segments of `size` boxes. `pass` counts the passes.
 extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_choose(
     const __grid_constant__ TreeInput in, u32 size, u32 pass, u32* choices) {
+    wait_for_stream();
     const u32 segment = (blockIdx.x * blockDim.x + threadIdx.x) / WARP, lane = lane_index();
     const u64 start = u64(segment) * size;
     if (start >= in.n) return;
@@ -267,6 +268,7 @@ extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_choose(
 // Segments of 2^bits boxes.
 extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_keys(
     const __grid_constant__ TreeInput in, u32 bits, const u32* choices, u64* keys) {
+    wait_for_stream();
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= in.n) return;
     const u32 segment = u32(u64(k) >> bits), which = choices[segment];
@@ -276,6 +278,7 @@ extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_keys(
 // `index` has the positions in the new order. Counts where the class changes, if `count_kinds`.
 extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_permute(
     const __grid_constant__ TreeInput in, const u32* index, u32* order, u32 count_kinds) {
+    wait_for_stream();
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= in.n) return;
     const u32 box = in.order[index[k]];
@@ -285,12 +288,14 @@ extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_permute(
 }
 
 extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_begin(u32* order, u32 n) {
+    wait_for_stream();
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k < n) order[k] = k;
 }
 
 extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_place(
     const __grid_constant__ TreeInput in) {
+    wait_for_stream();
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k < in.n) store_node(in, k, node_of_box(in, in.order[k]));
 }
@@ -298,6 +303,7 @@ extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_place(
 // One warp a node of `level`, which unites those below it.
 extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_union(
     const __grid_constant__ TreeInput in, u32 level) {
+    wait_for_stream();
     const u64 number = (u64(blockIdx.x) * blockDim.x + threadIdx.x) / WARP,
               child = number * WARP + lane_index();
     if (number >= in.count(level)) return;
@@ -411,12 +417,14 @@ DEVICE void tree_sweep(const TreeInput& in, const Output& output) {
 
 extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_sweep(
     const __grid_constant__ TreeInput in, const __grid_constant__ Keys keys) {
+    wait_for_stream();
     tree_sweep(in, keys);
 }
 
 // Only counts the pairs of each `a`, to cut them into chunks.
 extern "C" __global__ void __launch_bounds__(TREE_THREADS) sap_tree_count(
     const __grid_constant__ TreeInput in, const __grid_constant__ Counts counts) {
+    wait_for_stream();
     tree_sweep(in, counts);
 }
 

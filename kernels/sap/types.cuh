@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/layout.cuh"
+#include "common/ptx.cuh"
 #include "common/types.cuh"
 #include "common/warp.cuh"
 

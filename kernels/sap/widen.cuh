@@ -7,6 +7,7 @@ namespace radsweep::sap {
 
 extern "C" __global__ void __launch_bounds__(256) sap_widen(
     const float* stored, u64 numbers, double* exact) {
+    wait_for_stream();
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < numbers) exact[i] = stored[i];
 }

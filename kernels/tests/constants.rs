@@ -47,6 +47,10 @@ const SAP: &[Same] = &[
         &[["find/regions.rs", "2 * HELD"]],
     ),
     (
+        ["sap/grid_regions.cuh", "REGION_WINDOW"],
+        &[["find/regions.rs", "WINDOW"]],
+    ),
+    (
         ["sap/grid.cuh", "NEAR_SAMPLE"],
         &[["find/grid.rs", "NEAR_SAMPLE"]],
     ),
@@ -290,4 +294,23 @@ fn definition<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         let end = rest.find([',', ';'])?;
         (before == ' ').then_some(&rest[..end])
     })
+}
+
+/// Launches of the broad phase begin early, which is safe only where each kernel waits.
+#[test]
+fn every_kernel_of_the_broad_phase_waits_for_the_stream() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sap");
+    let mut kernels = 0;
+    for file in fs::read_dir(folder).expect("a folder") {
+        let text = fs::read_to_string(file.expect("a file").path()).expect("text");
+        for kernel in text.split("__global__").skip(1) {
+            let (before, _) = kernel
+                .split_once("\n}")
+                .and_then(|(body, _)| body.split_once("    wait_for_stream();\n"))
+                .unwrap_or_else(|| panic!("a kernel does not wait:{kernel:.200}"));
+            assert!(!before.contains("return"), "not all threads wait:{before}");
+            kernels += 1;
+        }
+    }
+    assert!(kernels > 60, "{kernels}");
 }

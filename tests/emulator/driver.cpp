@@ -60,7 +60,7 @@ constexpr int MULTIPROCESSORS = 4, THREADS_PER_MULTIPROCESSOR = 2048, BLOCKS_PER
 constexpr int SHARED = 48 << 10, SHARED_OPTIN = 227 << 10, SHARED_PER_MULTIPROCESSOR = 228 << 10;
 constexpr size_t MEMORY = size_t(4) << 30;
 // A version below 11.8, the first with clusters, which the device does not have.
-constexpr int VERSION = 11070, MAJOR = 9, MINOR = 0;
+constexpr int VERSION = 12030, MAJOR = 9, MINOR = 0;
 
 using Guard = std::unique_lock<std::mutex>;
 // Guards everything below. It is not locked while work runs. Nothing here is destroyed at the end
@@ -971,6 +971,19 @@ API cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, un
     FAULT(cuLaunchKernel);
     if (extra) return NOT_SUPPORTED;
     return launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, false);
+}
+// Attributes let a launch begin before the work ahead of it has ended, and its kernel waits. Here
+// it waits in any case.
+struct LaunchConfig {
+    unsigned gx, gy, gz, bx, by, bz, shared;
+    void* stream;
+    void* attributes;
+    unsigned count;
+};
+API cuLaunchKernelEx(const LaunchConfig* c, Function* function, void** params, void** extra) {
+    FAULT(cuLaunchKernel);
+    if (extra) return NOT_SUPPORTED;
+    return launch(function, {c->gx, c->gy, c->gz}, {c->bx, c->by, c->bz}, c->shared, c->stream, params, false);
 }
 API cuLaunchCooperativeKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                               unsigned shared, void* stream, void** params) {

@@ -99,6 +99,9 @@ functions! {
         function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
         shared: c_uint, stream: CUstream, params: *mut *mut c_void, extra: *mut *mut c_void
     );
+    fn cuLaunchKernelEx(
+        config: *const CUlaunchConfig, function: CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void
+    );
     fn cuLaunchCooperativeKernel(
         function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
         shared: c_uint, stream: CUstream, params: *mut *mut c_void
@@ -109,6 +112,37 @@ functions! {
     fn cuGraphExecDestroy(exec: CUgraphExec);
     fn cuGraphDestroy(graph: CUgraph);
 }
+
+/// A launch with attributes, which `cust::sys` does not have.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+pub struct CUlaunchConfig {
+    pub grid: [c_uint; 3],
+    pub block: [c_uint; 3],
+    pub shared: c_uint,
+    pub stream: CUstream,
+    pub attributes: *const CUlaunchAttribute,
+    pub count: c_uint,
+}
+
+/// An attribute of a launch: a number, and a value of 64 bytes, most of which few attributes use.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+pub struct CUlaunchAttribute {
+    pub id: c_int,
+    pub pad: c_int,
+    pub value: [c_int; 16],
+}
+
+/// The attribute of programmatic stream serialization: the launch does not wait for the kernel ahead
+/// of it, which lets it begin.
+pub const EARLY: CUlaunchAttribute = CUlaunchAttribute {
+    id: 6,
+    pad: 0,
+    value: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+};
+
+const _: () = assert!(size_of::<CUlaunchConfig>() == 56 && size_of::<CUlaunchAttribute>() == 72);
 
 unsafe extern "C" {
     /// Not wrapped like the others, because it is called while their errors are built.

@@ -296,6 +296,16 @@ impl Stream {
                     self.raw(),
                     params,
                 )
+            } else if kernel.begins_early() {
+                let config = driver::CUlaunchConfig {
+                    grid: [gx, gy, gz],
+                    block: [bx, by, bz],
+                    shared: launch.dynamic_shared,
+                    stream: self.raw(),
+                    attributes: &driver::EARLY,
+                    count: 1,
+                };
+                driver::cuLaunchKernelEx(&config, kernel.raw(), params, none)
             } else {
                 driver::cuLaunchKernel(
                     kernel.raw(),

@@ -17,7 +17,11 @@ use crate::{Device, Error, Result, capture, image};
 /// is the result of loading the same image again. Dropping the last handle of the module and its
 /// kernels unloads it.
 #[derive(Clone)]
-pub struct Module(Arc<ModuleInner>);
+pub struct Module {
+    inner: Arc<ModuleInner>,
+    /// Whether its kernels wait for the stream themselves.
+    begins_early: bool,
+}
 
 /// The loaded modules of a device, shared by all callers that load the same image.
 #[derive(Default)]
@@ -32,11 +36,10 @@ impl Loaded {
         Arc::clone(devices.entry(device.info().ordinal).or_default())
     }
 
-    fn find(&mut self, name: &str, image: &[u64]) -> Option<Module> {
+    fn find(&mut self, name: &str, image: &[u64]) -> Option<Arc<ModuleInner>> {
         self.0.retain(|module| module.strong_count() > 0);
         let mut live = self.0.iter().filter_map(Weak::upgrade);
         live.find(|module| module.name == name && module.image == image)
-            .map(Module)
     }
 }
 
@@ -102,11 +105,14 @@ impl Device {
     /// [`Error::ImageTooNew`] and [`Error::BadImage`], both with the log of the driver's compiler;
     /// other driver errors.
     pub fn load(&self, name: &str, image: &[u8]) -> Result<Module> {
-        load(self, name, image)
+        Ok(Module {
+            inner: load(self, name, image)?,
+            begins_early: false,
+        })
     }
 }
 
-fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> {
+fn load(device: &Device, name: &str, image: &[u8]) -> Result<Arc<ModuleInner>> {
     let words = image::prepare(image).map_err(|reason| Error::BadImage {
         image: name.to_owned(),
         code: 0,
@@ -151,7 +157,7 @@ fn load(device: &Device, name: &str, image: &[u8]) -> Result<Module> {
                 image: words,
             });
             loaded_before.0.push(Arc::downgrade(&module));
-            Ok(Module(module))
+            Ok(module)
         }
         Err(Error::Call {
             code, name: reason, ..
@@ -219,12 +225,41 @@ impl Drop for ModuleInner {
 impl Module {
     /// Returns the device that the module is loaded on.
     pub fn device(&self) -> &Device {
-        &self.0.device
+        &self.inner.device
     }
 
     /// Returns the name that the module was loaded under.
     pub fn name(&self) -> &str {
-        &self.0.name
+        &self.inner.name
+    }
+
+    /// Has kernels of this handle launched early: one begins while the kernel ahead of it in the
+    /// stream runs, if that is of such a handle too and lets it (PTX
+    /// `griddepcontrol.launch_dependents`). What a launch takes to begin is hidden so, 1 to 2 us.
+    ///
+    /// Drivers before CUDA 12.3, and devices before compute capability 9.0, know none of this:
+    /// kernels begin one after another there.
+    ///
+    /// ```
+    /// # fn f(device: &gpu::Device, image: &[u8]) -> gpu::Result<gpu::Kernel> {
+    /// let module = device.load("waits", image)?;
+    /// // SAFETY: the kernels of this image begin with `griddepcontrol.wait`.
+    /// unsafe { module.launched_early() }.kernel("scale")
+    /// # }
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// All threads of these kernels execute `griddepcontrol.wait` before they read or write memory
+    /// that the work ahead of them reads or writes.
+    #[must_use]
+    pub unsafe fn launched_early(mut self) -> Module {
+        let info = self.device().info();
+        // A captured launch may begin early from CUDA 12.3 on.
+        self.begins_early = info.compute_capability >= (9, 0)
+            && info.driver_version >= (12, 3)
+            && libcuda_shim::has("cuLaunchKernelEx");
+        self
     }
 
     /// Returns the kernel `name`. For a C++ kernel that is not `extern "C"`, `name` is the mangled
@@ -235,20 +270,20 @@ impl Module {
     /// [`Error::NoKernel`]; the driver's errors.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let no_kernel = || Error::NoKernel {
-            image: self.0.name.clone(),
+            image: self.inner.name.clone(),
             kernel: name.to_owned(),
         };
         let c_name = CString::new(name).map_err(|_| no_kernel())?;
         let mut function = ptr::null_mut();
-        self.0.device.bind()?;
+        self.inner.device.bind()?;
         // SAFETY: the module is live, the name is a C string, the out pointer is valid.
-        unsafe { driver::cuModuleGetFunction(&mut function, self.0.handle, c_name.as_ptr()) }
+        unsafe { driver::cuModuleGetFunction(&mut function, self.inner.handle, c_name.as_ptr()) }
             .map_err(|error| match error {
-                Error::Call {
-                    code: NOT_FOUND, ..
-                } => no_kernel(),
-                error => error,
-            })?;
+            Error::Call {
+                code: NOT_FOUND, ..
+            } => no_kernel(),
+            error => error,
+        })?;
         let attributes = read_attributes(function)?;
         Ok(Kernel(Arc::new(KernelInner {
             module: self.clone(),
@@ -313,6 +348,10 @@ impl Kernel {
 
     pub(crate) fn parameters(&self) -> Option<&[usize]> {
         self.0.parameters.as_deref()
+    }
+
+    pub(crate) fn begins_early(&self) -> bool {
+        self.0.module.begins_early
     }
 
     pub(crate) fn threads_per_block(&self) -> u32 {
@@ -397,7 +436,7 @@ impl Kernel {
 
 impl fmt::Debug for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Module").field(&self.0.name).finish()
+        f.debug_tuple("Module").field(&self.inner.name).finish()
     }
 }
 

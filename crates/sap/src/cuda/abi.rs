@@ -251,13 +251,13 @@ pub(crate) struct BinOrder {
     pub(crate) count: u32,
     pub(crate) len: u32,
     pub(crate) bits: u32,
-    pub(crate) has_long: u32,
+    pub(crate) long_blocks: u32,
 }
 
 assert_layout!(
     BinOrder, 80:
     bins 0, starts 24, next 32, pairs 40, state 48, capacity 56, count 64, len 68, bits 72,
-    has_long 76,
+    long_blocks 76,
 );
 
 /// Pairs that are put in order by row.

@@ -17,8 +17,15 @@ const TILE_THREADS: u32 = 128;
 
 /// Returns the kernels' image on a device. It is loaded once, whatever the number of calls.
 pub(crate) fn module(device: &Device) -> Result<Module> {
-    let image = &radsweep_kernels::SAP;
-    device.load(image.name, image.ptx())
+    let info = device.info();
+    if info.compute_capability < (9, 0) || info.driver_version < (12, 3) {
+        let image = &radsweep_kernels::SAP;
+        return device.load(image.name, image.ptx());
+    }
+    let image = &radsweep_kernels::SAP_90;
+    let module = device.load(image.name, image.ptx())?;
+    // SAFETY: all kernels of the image begin with `wait_for_stream`.
+    Ok(unsafe { module.launched_early() })
 }
 
 /// Returns the launch of one thread for each item.

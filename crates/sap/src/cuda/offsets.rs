@@ -94,18 +94,8 @@ impl Offsets {
         max: DevicePtr<u64>,
         total: DevicePtr<u64>,
     ) -> Result<()> {
-        let launch = Launch::linear(blocks(self.n, TILE as u32), THREADS);
-        let (words, counts) = (self.memory.device_ptr(), self.ptr());
-        // SAFETY: the caller's promise; `begin` made the memory for the words and for one count
-        // more.
-        unsafe {
-            stream.launch(
-                &self.kernel,
-                &launch,
-                &args![counts, self.n as u32, words, max, total],
-            )?;
-        }
-        Ok(())
+        // SAFETY: the caller's promise; the counts are those that `begin` made.
+        unsafe { self.run(stream, &self.kernel, self.ptr().cast(), max, total.cast()) }
     }
 
     /// Writes where bins begin, by their counts. `max` is raised to the largest one.
@@ -121,16 +111,28 @@ impl Offsets {
         bins: DevicePtr<Bin>,
         max: DevicePtr<u64>,
     ) -> Result<()> {
+        // SAFETY: the caller's promise; the offsets take the place of the counts that `begin` made.
+        unsafe { self.run(stream, kernel, bins.cast(), max, self.ptr().cast()) }
+    }
+
+    /// Launches a kernel of `offsets.cuh`, or one like it.
+    ///
+    /// # Safety
+    ///
+    /// The addresses are those that the kernel wants before and behind its number and words.
+    unsafe fn run(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        counts: DevicePtr<u8>,
+        max: DevicePtr<u64>,
+        last: DevicePtr<u8>,
+    ) -> Result<()> {
         let launch = Launch::linear(blocks(self.n, TILE as u32), THREADS);
-        let (words, starts) = (self.memory.device_ptr(), self.ptr());
-        // SAFETY: the caller's promise; `begin` made the memory for the words and the offsets.
-        unsafe {
-            stream.launch(
-                kernel,
-                &launch,
-                &args![bins, self.n as u32, words, max, starts],
-            )?;
-        }
+        let (n, words) = (self.n as u32, self.memory.device_ptr());
+        // SAFETY: the caller's promise; `begin` made the memory for the words and for one offset
+        // more than there are counts.
+        unsafe { stream.launch(kernel, &launch, &args![counts, n, words, max, last])? };
         Ok(())
     }
 }

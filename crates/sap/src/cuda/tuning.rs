@@ -192,12 +192,16 @@ pub(super) const REGION_BOXES: usize = 1024;
 /// us, in 4,757 regions 605.
 pub(super) const MANY_REGIONS: usize = 4096;
 /// As [`REGION_BOXES`], where there are many regions. A block holds 4,608 boxes. Regions of more
-/// boxes, or of more than 4,096 cells, are read twice: 20,000,000 boxes in 8,400 a region take 1.10
-/// to 1.15 ms, and 2.37 at once.
+/// boxes, or of more than 4,096 cells, are read twice, so there are more regions where these would
+/// have so many cells: 20,000,000 boxes take 0.95 ms in 4,981 regions, 1.10 to 1.15 in half as
+/// many, and 2.37 at once (H200, 2026-11-28).
 pub(super) const REGION_BOXES_OF_MANY: usize = 4096;
 /// Boxes of a region, as a multiple of the mean, beyond which all go to their cells at once. Not
 /// measured.
 pub(super) const CROWDED: u64 = 8;
+/// Boxes of a sample in one region from which they tell of a crowd: fewer may be chance.
+/// Not measured.
+pub(super) const MIN_CROWD: u64 = 16;
 /// The share of boxes that are near the one before, in the order in which they are given, beyond
 /// which they go to their cells at once (10,000,000 boxes in the order of their cells: 367 us at
 /// once, 411 by an earlier form of the regions).
@@ -231,12 +235,13 @@ pub(super) const MEAN_BIN: usize = 400;
 pub(super) const FEW_BINS: usize = 1024;
 /// As [`MEAN_BIN`], where there are few pairs, or bins are narrow.
 pub(super) const MIN_MEAN_BIN: usize = 48;
-/// Pairs of the longest bin from which bins become narrower: a warp orders half as many. Not
-/// measured.
-pub(super) const LONG_BIN: u64 = 2048;
+/// Pairs of the longest bin from which bins become narrower. With 2,048 a frame of the cloth's
+/// faces and edges takes 405 and 670 us, with 4,096 376 and 578, with 6,000 366 and 545 (before
+/// entries of a bin were compared by fours, 2026-11-28).
+pub(super) const LONG_BIN: u64 = 6000;
 /// Pairs of the longest bin beyond which pairs are sorted: four fifths of `LONGEST_LONG_BIN` of the
 /// kernels, so that it may grow.
-pub(super) const LONGEST_LONG_BIN: u64 = 6553;
+pub(super) const LONGEST_LONG_BIN: u64 = 8166;
 /// The most frames that are sorted after one whose bins had no room, twice as many each time. Not
 /// measured.
 pub(super) const MAX_BINS_WAIT: u32 = 64;

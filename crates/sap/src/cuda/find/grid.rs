@@ -390,10 +390,13 @@ impl Grid {
             is_divided.then_some(plan.division)
         });
         // Once records have gone to regions, memory for them grows with all frames, so that it
-        // does not grow late. If it is refused, boxes do without regions.
+        // does not grow late. If it is refused, boxes do without regions until the next plan.
         self.has_divided |= division.is_some();
         if self.has_divided && self.scratch.reserve(stream, n).is_ok() {
             return Ok(division);
+        }
+        if let Some(plan) = self.plan.as_mut().filter(|_| self.has_divided) {
+            plan.is_spread = false;
         }
         self.has_divided = false;
         self.scratch.reserve(stream, n.div_ceil(SLOTS))?;

@@ -9,7 +9,7 @@ use crate::cuda::find::search::Active;
 use crate::cuda::input::scene::address;
 use crate::cuda::launch::module;
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{CROWDED, MANY_REGIONS, REGION_BOXES, REGION_BOXES_OF_MANY};
+use crate::cuda::tuning::{CROWDED, MANY_REGIONS, MIN_CROWD, REGION_BOXES, REGION_BOXES_OF_MANY};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream, args, assert_layout, blocks};
 
@@ -24,9 +24,9 @@ const TILE: u32 = 2560;
 /// Boxes of a region that a block of [`THREADS`] holds: half of `HELD * REGION_THREADS` of the
 /// kernels.
 const HELD: usize = 2304;
-/// Boxes of a sample in one region from which they tell of a crowd: fewer may be chance.
-const MIN_CROWD: u64 = 16;
-
+/// Buckets that a block counts at a time: `REGION_WINDOW` of the kernels. It reads regions of more
+/// twice.
+const WINDOW: usize = 4096;
 /// How buckets are divided into regions: `Regions` of the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
@@ -44,7 +44,8 @@ impl Division {
         // A region has few buckets for a box, so that a label has room for their numbers.
         let n = n.max(buckets / 8);
         let many = (n / REGION_BOXES_OF_MANY).clamp(MANY_REGIONS, MAX_REGIONS);
-        let max = (n / REGION_BOXES).clamp(1, many);
+        let few = buckets.div_ceil(WINDOW).min(MAX_REGIONS);
+        let max = (n / REGION_BOXES).clamp(1, many).max(few);
         let mut shift = 0;
         while buckets.div_ceil(1 << shift) > max {
             shift += 1;
@@ -174,7 +175,8 @@ mod tests {
         let division = |count, shift| Division { count, shift };
         assert_eq!(of(2_000_000), division(997, 11));
         assert_eq!(of(10_000_000), division(2491, 12));
-        assert_eq!(of(20_000_000), division(2491, 13));
+        assert_eq!(of(20_000_000), division(4981, 12));
+        assert_eq!(of(40_000_000), division(4981, 13));
     }
 
     #[test]

@@ -169,6 +169,14 @@ impl Bins {
         };
         let (bins, len) = (division.bins() as u32, division.next_bins() as u32);
         let has_long = known.longest > LONGEST_BIN * 7 / 8;
+        let (kernel, threads, long_blocks) = match has_long {
+            true => (
+                &self.order_long,
+                LONG_BIN_THREADS,
+                bins.div_ceil(LONG_BIN_SHARE),
+            ),
+            false => (&self.order, BIN_THREADS, 0),
+        };
         let order = BinOrder {
             bins: keys.bins,
             starts: self.starts.ptr(),
@@ -179,21 +187,16 @@ impl Bins {
             count: bins,
             len,
             bits: keys.bits,
-            has_long: has_long.into(),
+            long_blocks,
         };
-        let launch = Launch::linear(len.div_ceil(BIN_THREADS / WARP), BIN_THREADS);
+        let launch = Launch::linear(long_blocks + len.div_ceil(threads / WARP), threads);
         // SAFETY: the caller's promise; there is memory for the bins of both frames and for the
         // entries, and the list has `capacity` pairs.
         unsafe {
-            let longest = counter!(state, longest);
-            let kernel = &self.starts_kernel;
+            let (of_starts, longest) = (&self.starts_kernel, counter!(state, longest));
             self.starts
-                .of_bins(stream, kernel, keys.bins.bins, longest)?;
-            stream.launch(&self.order, &launch, &args![ByValue(order)])?;
-            if has_long {
-                let launch = Launch::linear(bins.div_ceil(LONG_BIN_SHARE), LONG_BIN_THREADS);
-                stream.launch(&self.order_long, &launch, &args![ByValue(order)])?;
-            }
+                .of_bins(stream, of_starts, keys.bins.bins, longest)?;
+            stream.launch(kernel, &launch, &args![ByValue(order)])?;
         }
         self.made = Some((Some(known), division));
         Ok(())

@@ -68,7 +68,11 @@ impl PairOrder {
 
     /// Returns what is to be zero before pairs are found, of at most `max` units.
     pub(crate) fn clear_ahead(&mut self, max: u64) -> Clear {
-        self.bins.clear_ahead(max)
+        if self.in_graph {
+            self.rows.clear_ahead(max)
+        } else {
+            self.bins.clear_ahead(max)
+        }
     }
 
     /// Chooses how the pairs of the coming search among `n` boxes, all of them or some, are put in
@@ -163,10 +167,15 @@ impl PairOrder {
         if let Some(boxes) = boxes {
             let (expected, pairs) = (self.expected, ordered.part(n)?);
             // SAFETY: the address is that of the counters, and the pairs are in order.
-            unsafe {
+            let found = unsafe {
                 self.bins
-                    .find(stream, state, (boxes, bits), expected, pairs)?
+                    .find(stream, state, (boxes, bits), expected, pairs)
             };
+            match found {
+                // Without the memory the next frame is sorted too.
+                Err(error) if error.is_out_of_device_memory() => {}
+                found => found?,
+            }
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! (`kernels/sap/rows.cuh`).
 
 use crate::Result;
-use crate::cuda::abi::{self, Keys, State, counter};
+use crate::cuda::abi::{self, Clear, Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::offsets::Offsets;
 use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS};
@@ -32,6 +32,11 @@ impl Rows {
             offsets: Offsets::new(device)?,
             ranks: Grow::default(),
         })
+    }
+
+    /// Returns what is to be zero before pairs are found, of at most `max` units.
+    pub(super) fn clear_ahead(&mut self, max: u64) -> Clear {
+        self.offsets.clear_ahead(max)
     }
 
     /// Reserves memory to count the pairs of `n` boxes while they are found, `expected` ones, and
