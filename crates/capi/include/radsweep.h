@@ -298,7 +298,9 @@ typedef struct RadsweepConfig {
    * Min number of unchanged boxes (on CUDA static and sleeping ones) that are neither sorted nor
    * tested against each other, if they are a good part of all. 0 means 1,024 on the CPU and
    * 32,768 on CUDA; UINT64_MAX means never. Only frames of more boxes than this have a neighbour
-   * list (0: any number on the CPU, more than 4,096 on CUDA). The pairs are the same.
+   * list (0: any number on the CPU, more than 4,096 on CUDA). On CUDA frames of at least as many
+   * boxes go to regions of space before their cells, of 1,500,000 in any case. The pairs are the
+   * same.
    */
   uint64_t min_resting;
   /**

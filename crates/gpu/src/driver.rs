@@ -134,8 +134,8 @@ pub struct CUlaunchAttribute {
     pub value: [c_int; 16],
 }
 
-/// The attribute of programmatic stream serialization: the launch does not wait for the kernel ahead
-/// of it, which lets it begin.
+/// The attribute of programmatic stream serialization: the launch does not wait for the kernel
+/// ahead of it, which lets it begin.
 pub const EARLY: CUlaunchAttribute = CUlaunchAttribute {
     id: 6,
     pad: 0,
