@@ -7,11 +7,11 @@
 namespace radsweep {
 
 // Waits for the work ahead in the stream, in a kernel that is launched early, and then lets the
-// next such kernel begin, as soon as all blocks of this one run. So when a kernel begins, all is
-// done that is ahead of the last one, and after this all is. Before it, a kernel may read what the
-// last one does not write, past the first-level cache, and write what no other kernel uses. All
-// threads of a kernel wait, or those later on would not wait for all that is ahead of them. Images
-// for older devices wait at their launch instead.
+// next such kernel begin, as soon as all blocks of this one run. When a kernel begins, all is
+// complete but the launch directly ahead; when its wait returns, that is too. Before the wait it
+// may read what that launch does not write, past the first-level cache, which may be stale, and
+// write what that launch does not touch. All threads of a kernel wait, or those later on would not
+// wait for all that is ahead of them. Images for older devices wait at their launch instead.
 DEVICE void wait_for_stream() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");

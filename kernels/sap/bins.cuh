@@ -9,21 +9,23 @@
 //   place   entries to their rows
 //   rank    an entry's rank in its row is the number of smaller ones there
 //
-// A bin longer than LONGEST_BIN takes a block. These begin first, where the last frame had such
-// bins. Where a bin has no room for all its pairs, or is longer than LONGEST_LONG_BIN, nothing is
-// right: the host searches again and sorts by keys.
+// A bin longer than LONGEST_BIN takes a block. These begin first. There are such blocks only where
+// the last frame had bins about as long. Where a bin has no room for all its pairs, is longer than
+// LONGEST_LONG_BIN, or is long without such blocks, the list is in no order and must not be used:
+// the host searches again and sorts by keys.
 //
 // Bytes a pair: 4 written as it is found, next to those that came before, so that L2 collects whole
 // lines, and a sector of 32 of its bin changed; 4 read twice, once from L1, and 8 written. Rows and
 // entries take 6 KB of shared memory a warp. Predicted for 10^7 boxes: 100 us for the order, and
-// nothing for the sweep, since memory does not bound it. What does is not proven; L2 serves two
-// random sectors a pair.
+// nothing for the sweep, since memory does not bound it, but it takes 85 us longer. Why is not
+// proven; L2 serves two random sectors a pair.
 //
 // Measured in us on an H200, 2026-11-28. `list` is a sweep that writes pairs to a list, `fills`
-// what it takes longer to fill bins, `order` these kernels, and `before` what put the list in
-// order: a sort of the top bits, and then groups on chip, or rows.
+// what it takes longer to fill bins, and `order` these kernels. `sorted` is what put the list in
+// order before there were bins: a sort of the top bits, and then groups on chip, or rows. So with
+// bins a search takes list + fills + order, and took list + sorted. The -3 is noise.
 //
-//   scene                        pairs     list     fills     order    before
+//   scene                        pairs     list     fills     order    sorted
 //   uniform, 10^6 boxes         1.36 M       95        -3        22        56
 //   the same, 10^7              13.7 M      727        85       144       438
 //   the same, 3.7 times as dense   5 M      170        34        49       169

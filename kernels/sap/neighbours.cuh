@@ -22,8 +22,9 @@
 // keep: 256 threads, 4 candidates a thread. It reads the caller's boxes; an invalid or empty one is
 // in no pair. Blocks learn by look-back (block/look_back.cuh) how many pairs those before them
 // started and ended. With the pairs before them in the last frame that says where their own go. The
-// words of the next launch are cleared on the way. Candidates are read while the check still runs,
-// from L2, since no wait has made the first-level cache forget what was there before.
+// words of the next launch are cleared on the way. Candidates are read while the check still runs
+// (`wait_for_stream`), from L2, since no wait has made the first-level cache forget what was there
+// before. So the check is the launch directly ahead of this one.
 //
 // Bytes a box in `check`: 24 + 24 read, 24 + 2 written. Bytes a candidate in `keep`: 9 read, a
 // sector of 32 for the slack of b, 3 sectors for the boxes of one that is not decided, and 8

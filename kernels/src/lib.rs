@@ -176,7 +176,8 @@ image! {
 }
 image! {
     /// The broad phase for devices of compute capability 9.0 (Hopper) or later, whose kernels let
-    /// the next one begin while they run. Needs a driver of CUDA 11.8 (R520).
+    /// the next one begin while they run. Needs a driver of CUDA 11.8 (R520) to load;
+    /// `sap` takes it from CUDA 12.3 (R545) on.
     SAP_90, "sap_90"
 }
 image! {

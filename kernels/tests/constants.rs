@@ -306,7 +306,7 @@ fn every_kernel_of_the_broad_phase_waits_for_the_stream() {
         for kernel in text.split("__global__").skip(1) {
             let (before, _) = kernel
                 .split_once("\n}")
-                .and_then(|(body, _)| body.split_once("    wait_for_stream();\n"))
+                .and_then(|(body, _)| body.split_once("\n    wait_for_stream();\n"))
                 .unwrap_or_else(|| panic!("a kernel does not wait:{kernel:.200}"));
             assert!(!before.contains("return"), "not all threads wait:{before}");
             kernels += 1;

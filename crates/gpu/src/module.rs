@@ -235,7 +235,7 @@ impl Module {
 
     /// Has kernels of this handle launched early: one begins while the kernel ahead of it in the
     /// stream runs, if that is of such a handle too and lets it (PTX
-    /// `griddepcontrol.launch_dependents`). What a launch takes to begin is hidden so, 1 to 2 us.
+    /// `griddepcontrol.launch_dependents`). What a launch takes to begin is hidden so, about 1 us.
     ///
     /// Drivers before CUDA 12.3, and devices before compute capability 9.0, know none of this:
     /// kernels begin one after another there.
@@ -250,8 +250,9 @@ impl Module {
     ///
     /// # Safety
     ///
-    /// All threads of these kernels execute `griddepcontrol.wait` before they read or write memory
-    /// that the work ahead of them reads or writes.
+    /// All threads of these kernels execute `griddepcontrol.wait`, and let the next kernel begin
+    /// only after it. Before it they read nothing that the launch directly ahead writes, and write
+    /// nothing that it reads or writes.
     #[must_use]
     pub unsafe fn launched_early(mut self) -> Module {
         let info = self.device().info();

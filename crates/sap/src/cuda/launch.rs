@@ -24,7 +24,8 @@ pub(crate) fn module(device: &Device) -> Result<Module> {
     }
     let image = &radsweep_kernels::SAP_90;
     let module = device.load(image.name, image.ptx())?;
-    // SAFETY: all kernels of the image begin with `wait_for_stream`.
+    // SAFETY: all threads of its kernels call `wait_for_stream`. Only `sap_keep` reads and writes
+    // before it, what the launch directly ahead, `sap_check`, leaves alone.
     Ok(unsafe { module.launched_early() })
 }
 

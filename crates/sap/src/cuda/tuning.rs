@@ -187,14 +187,14 @@ pub(super) const MIN_DIVIDED: usize = 1_500_000;
 /// About the min boxes of a region, in the mean; it has up to twice as many, as its cells are a
 /// power of two. With 2,048 the times by regions are 67, 125 and 231 us.
 pub(super) const REGION_BOXES: usize = 1024;
-/// Regions beyond which they have [`REGION_BOXES_OF_MANY`] boxes: each costs every block of the
-/// partition a look. With an earlier, slower partition 10,000,000 boxes in 2,380 regions took 586
-/// us, in 4,757 regions 605.
+/// Up to this many regions have about [`REGION_BOXES`] boxes each, and more of them
+/// [`REGION_BOXES_OF_MANY`]: each further region costs every block of the partition a look. With an
+/// earlier, slower partition 10,000,000 boxes in 2,380 regions took 586 us, in 4,757 regions 605.
 pub(super) const MANY_REGIONS: usize = 4096;
 /// As [`REGION_BOXES`], where there are many regions. A block holds 4,608 boxes. Regions of more
 /// boxes, or of more than 4,096 cells, are read twice, so there are more regions where these would
-/// have so many cells: 20,000,000 boxes take 0.95 ms in 4,981 regions, 1.10 to 1.15 in half as
-/// many, and 2.37 at once (H200, 2026-11-28).
+/// have so many cells, up to 8,192: 20,000,000 boxes take 0.95 ms in 4,981 regions, 1.10 to 1.15 in
+/// half as many, and 2.37 at once (H200, 2026-11-28).
 pub(super) const REGION_BOXES_OF_MANY: usize = 4096;
 /// Boxes of a region, as a multiple of the mean, beyond which all go to their cells at once. Not
 /// measured.
@@ -235,9 +235,9 @@ pub(super) const MEAN_BIN: usize = 400;
 pub(super) const FEW_BINS: usize = 1024;
 /// As [`MEAN_BIN`], where there are few pairs, or bins are narrow.
 pub(super) const MIN_MEAN_BIN: usize = 48;
-/// Pairs of the longest bin from which bins become narrower. With 2,048 a frame of the cloth's
-/// faces and edges takes 405 and 670 us, with 4,096 376 and 578, with 6,000 366 and 545 (before
-/// entries of a bin were compared by fours, 2026-11-28).
+/// Pairs of the longest bin from which bins become narrower in the next frame. With 2,048 a frame
+/// of the cloth's faces and edges takes 405 and 670 us, with 4,096 376 and 578, with 6,000 366 and
+/// 545 (before entries of a bin were compared by fours, 2026-11-28).
 pub(super) const LONG_BIN: u64 = 6000;
 /// Pairs of the longest bin beyond which pairs are sorted: four fifths of `LONGEST_LONG_BIN` of the
 /// kernels, so that it may grow.
