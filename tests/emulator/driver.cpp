@@ -59,7 +59,8 @@ const std::map<int, const char*> NAMES = {
 constexpr int MULTIPROCESSORS = 4, THREADS_PER_MULTIPROCESSOR = 2048, BLOCKS_PER_MULTIPROCESSOR = 16;
 constexpr int SHARED = 48 << 10, SHARED_OPTIN = 227 << 10, SHARED_PER_MULTIPROCESSOR = 228 << 10;
 constexpr size_t MEMORY = size_t(4) << 30;
-// A version below 11.8, the first with clusters, which the device does not have.
+// The first version of which a captured launch may begin early. Entry points for clusters are
+// missing all the same.
 constexpr int VERSION = 12030, MAJOR = 9, MINOR = 0;
 
 using Guard = std::unique_lock<std::mutex>;
