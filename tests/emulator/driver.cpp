@@ -669,6 +669,14 @@ API cuMemPoolCreate(void** result, const void*) {
 }
 API cuMemPoolDestroy(void*) { return SUCCESS; }
 API cuMemPoolTrimTo(void*, size_t) { return SUCCESS; }
+API cuDeviceCanAccessPeer(int* can, int, int) {
+    *can = 1;
+    return SUCCESS;
+}
+API cuMemPoolSetAccess(void*, const void*, size_t) {
+    FAULT(cuMemPoolSetAccess);
+    return SUCCESS;
+}
 API cuMemPoolSetAttribute(void*, int, void*) { return SUCCESS; }
 API cuMemPoolGetAttribute(void*, int attribute, uint64_t* value) {
     // Reserved and used bytes, now and at most: no freed memory is kept.
@@ -705,6 +713,12 @@ API cuMemcpyDtoHAsync_v2(void* to, uintptr_t from, size_t bytes, void* stream) {
 }
 API cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes, void* stream) {
     FAULT(cuMemcpyDtoDAsync_v2);
+    if (!on_device(to, bytes) || !on_device(from, bytes)) return INVALID_VALUE;
+    return copy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes, stream);
+}
+API cuMemcpyPeerAsync(
+    uintptr_t to, void*, uintptr_t from, void*, size_t bytes, void* stream) {
+    FAULT(cuMemcpyPeerAsync);
     if (!on_device(to, bytes) || !on_device(from, bytes)) return INVALID_VALUE;
     return copy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes, stream);
 }

@@ -233,10 +233,32 @@ impl Device {
         }
     }
 
+    /// Tells whether kernels can be launched early here ([`Module::launched_early`]): drivers
+    /// before CUDA 12.3, and devices before compute capability 9.0, know none of this.
+    ///
+    /// [`Module::launched_early`]: crate::Module::launched_early
+    pub fn launches_early(&self) -> bool {
+        let info = self.info();
+        // A captured launch may begin early from CUDA 12.3 on.
+        info.compute_capability >= (9, 0)
+            && info.driver_version >= (12, 3)
+            && libcuda_shim::has("cuLaunchKernelEx")
+    }
+
     /// Makes the device's context current on this thread.
     pub(crate) fn bind(&self) -> Result<()> {
         // SAFETY: the context is retained while the device lives.
         unsafe { driver::cuCtxSetCurrent(self.0.context) }
+    }
+
+    /// Returns the driver's handle of the device.
+    pub(crate) fn raw(&self) -> CUdevice {
+        self.0.handle
+    }
+
+    /// Returns the device's context.
+    pub(crate) fn context(&self) -> CUcontext {
+        self.0.context
     }
 
     /// Returns whether both are handles of one device.

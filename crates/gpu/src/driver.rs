@@ -7,9 +7,9 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 pub use cust::sys::{
-    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemPoolProps,
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemAccessDesc,
 };
-pub use cust::sys::{CUmemoryPool, CUmodule, CUstream};
+pub use cust::sys::{CUmemPoolProps, CUmemoryPool, CUmodule, CUstream};
 
 use libcuda_shim as _;
 
@@ -51,6 +51,7 @@ functions! {
     fn cuDeviceGetUuid(uuid: *mut [u8; 16], device: CUdevice);
     fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
     fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice);
+    fn cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice);
     fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
     fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     fn cuCtxSetCurrent(context: CUcontext);
@@ -70,6 +71,7 @@ functions! {
     fn cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream);
     fn cuMemPoolCreate(pool: *mut CUmemoryPool, properties: *const CUmemPoolProps);
     fn cuMemPoolDestroy(pool: CUmemoryPool);
+    fn cuMemPoolSetAccess(pool: CUmemoryPool, access: *const CUmemAccessDesc, count: usize);
     fn cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize);
     fn cuMemPoolGetAttribute(pool: CUmemoryPool, attribute: c_int, value: *mut c_void);
     fn cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: c_int, value: *mut c_void);
@@ -78,6 +80,7 @@ functions! {
     fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
     fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
     fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    fn cuMemcpyPeerAsync(to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize, stream: CUstream);
     fn cuMemsetD8Async(to: CUdeviceptr, byte: u8, count: usize, stream: CUstream);
     fn cuMemsetD32Async(to: CUdeviceptr, word: c_uint, count: usize, stream: CUstream);
     fn cuStreamCreate(stream: *mut CUstream, flags: c_uint);

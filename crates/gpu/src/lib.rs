@@ -85,6 +85,7 @@ mod launch;
 mod layout;
 mod memory;
 mod module;
+mod peer;
 mod pinned;
 mod pointer;
 mod slice;

@@ -237,8 +237,7 @@ impl Module {
     /// stream runs, if that is of such a handle too and lets it (PTX
     /// `griddepcontrol.launch_dependents`). What a launch takes to begin is hidden so, about 1 us.
     ///
-    /// Drivers before CUDA 12.3, and devices before compute capability 9.0, know none of this:
-    /// kernels begin one after another there.
+    /// Where [`Device::launches_early`] says no, kernels begin one after another.
     ///
     /// ```
     /// # fn f(device: &gpu::Device, image: &[u8]) -> gpu::Result<gpu::Kernel> {
@@ -255,11 +254,7 @@ impl Module {
     /// nothing that it reads or writes.
     #[must_use]
     pub unsafe fn launched_early(mut self) -> Module {
-        let info = self.device().info();
-        // A captured launch may begin early from CUDA 12.3 on.
-        self.begins_early = info.compute_capability >= (9, 0)
-            && info.driver_version >= (12, 3)
-            && libcuda_shim::has("cuLaunchKernelEx");
+        self.begins_early = self.device().launches_early();
         self
     }
 

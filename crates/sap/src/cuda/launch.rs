@@ -17,8 +17,7 @@ const TILE_THREADS: u32 = 128;
 
 /// Returns the kernels' image on a device. It is loaded once, whatever the number of calls.
 pub(crate) fn module(device: &Device) -> Result<Module> {
-    let info = device.info();
-    if info.compute_capability < (9, 0) || info.driver_version < (12, 3) {
+    if !device.launches_early() {
         let image = &radsweep_kernels::SAP;
         return device.load(image.name, image.ptx());
     }
