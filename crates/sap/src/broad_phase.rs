@@ -547,11 +547,37 @@ impl BroadPhase {
     /// [`Error::NoCuda`] for an engine that does not work on CUDA.
     #[cfg(cuda)]
     pub fn device_pairs(&self) -> Result<gpu::Slice<'_, Pair>> {
-        let engine = self
-            .chosen
-            .cuda()
-            .ok_or_else(|| not_on_cuda(self.chosen.engine.backend()))?;
-        engine.device_pairs()
+        self.cuda()?.device_pairs()
+    }
+
+    /// Returns the pairs that the last update started, and those that it ended, as
+    /// [`BroadPhase::device_pairs`]; none with [`Config::events`] off.
+    ///
+    /// ```
+    /// use sap::{Aabb, Backend, BroadPhase, Config, Pair};
+    ///
+    /// let config = Config { backend: Backend::Cuda, ..Config::default() };
+    /// let Ok(mut broad_phase) = BroadPhase::new(config) else { return Ok(()) }; // no GPU here
+    /// let stream = broad_phase.stream().expect("it works on CUDA").clone();
+    /// let at = |x: f32| Aabb::new([x, 0.0, 0.0], [x + 1.0, 1.0, 1.0]);
+    /// for (x, events) in [(0.5, [1, 0]), (5.0, [0, 1])] {
+    ///     let boxes = stream.from_slice(&[at(0.0), at(x)])?;
+    ///     broad_phase.update_device(boxes.slice())?;
+    ///     let lists = broad_phase.device_events()?;
+    ///     assert_eq!(lists.map(|list| list.len()), events);
+    ///     for list in lists {
+    ///         assert!(stream.to_vec(list)?.iter().all(|&pair| pair == Pair { a: 0, b: 1 }));
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoCuda`] for an engine that does not work on CUDA.
+    #[cfg(cuda)]
+    pub fn device_events(&self) -> Result<[gpu::Slice<'_, Pair>; 2]> {
+        self.cuda()?.device_events()
     }
 
     /// Returns the stream that the engine works on; none for an engine on another backend.
@@ -559,6 +585,12 @@ impl BroadPhase {
     #[must_use]
     pub fn stream(&self) -> Option<&gpu::Stream> {
         Some(self.chosen.cuda()?.stream())
+    }
+
+    #[cfg(cuda)]
+    fn cuda(&self) -> Result<&crate::cuda::Engine> {
+        let backend = self.chosen.engine.backend();
+        self.chosen.cuda().ok_or_else(|| not_on_cuda(backend))
     }
 
     #[cfg(cuda)]

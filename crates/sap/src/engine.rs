@@ -45,6 +45,11 @@ pub(crate) trait Engine: Any + Send + Sync {
         Ok(())
     }
 
+    /// Whether there is a neighbour list.
+    fn has_list(&self) -> bool {
+        false
+    }
+
     /// How the last update that looked at all boxes cut the space.
     fn subdivision(&self) -> Option<Subdivision>;
 

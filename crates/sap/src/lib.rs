@@ -86,4 +86,10 @@ pub mod internals {
     pub use crate::cuda::{differences, scan::Scan};
     pub use crate::hash::{PairHasher, pair_hash};
     pub use crate::subdivision::Subdivision;
+
+    /// Tells whether there is a neighbour list after the last update.
+    #[must_use]
+    pub fn has_list(broad_phase: &crate::BroadPhase) -> bool {
+        broad_phase.engine().has_list()
+    }
 }

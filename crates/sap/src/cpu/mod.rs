@@ -274,6 +274,10 @@ impl crate::engine::Engine for Engine {
         &self.lists.pairs
     }
 
+    fn has_list(&self) -> bool {
+        self.neighbours.in_use()
+    }
+
     fn started(&self) -> &[Pair] {
         &self.lists.started
     }

@@ -166,6 +166,10 @@ impl Engine {
         Ok(self.list.part(self.pairs)?.cast()?)
     }
 
+    pub(crate) fn device_events(&self) -> Result<[Slice<'_, Pair>; 2]> {
+        Ok([self.events.started()?, self.events.ended()?])
+    }
+
     pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -220,6 +224,10 @@ impl crate::engine::Engine for Engine {
 
     fn pairs(&self) -> &[Pair] {
         self.on_host(PAIRS)
+    }
+
+    fn has_list(&self) -> bool {
+        self.neighbours.in_use()
     }
 
     fn started(&self) -> &[Pair] {

@@ -65,6 +65,15 @@ struct Known {
     longest: u64,
 }
 
+/// What launches have made for the next frame.
+struct Made {
+    /// What was in `bins` before, if they were filled.
+    known: Option<Known>,
+    division: Division,
+    /// The pairs that were seen at most.
+    seen: u64,
+}
+
 /// The means to put pairs in order by bins.
 pub(super) struct Bins {
     starts_kernel: Kernel,
@@ -82,9 +91,8 @@ pub(super) struct Bins {
     known: Option<Known>,
     /// That, while a search fills them, and its own division.
     filled: Option<(Known, Division)>,
-    /// What was in `bins` before, if they were filled, and the division that launches have made
-    /// `next` for.
-    made: Option<(Option<Known>, Division)>,
+    /// What `next` was made for.
+    made: Option<Made>,
     /// By how much bins are narrower than their mean suggests, because some were long: a power of
     /// two.
     narrower: u32,
@@ -198,7 +206,11 @@ impl Bins {
                 .of_bins(stream, of_starts, keys.bins.bins, longest)?;
             stream.launch(kernel, &launch, &args![ByValue(order)])?;
         }
-        self.made = Some((Some(known), division));
+        self.made = Some(Made {
+            known: Some(known),
+            division,
+            seen: u64::MAX,
+        });
         Ok(())
     }
 
@@ -244,26 +256,30 @@ impl Bins {
             let arguments = args![starts, bins, next_bins, next];
             stream.launch(&self.make, &linear(len), &arguments)?;
         }
-        self.made = Some((None, division));
+        self.made = Some(Made {
+            known: None,
+            division,
+            seen: capacity,
+        });
         Ok(())
     }
 
     /// Records a frame without pairs, which leaves the bins as they are.
     pub(super) fn record_none(&mut self) {
-        self.known = self.made.take().and_then(|(known, _)| known);
+        self.known = self.made.take().and_then(|made| made.known);
     }
 
     /// Records the bins that `order` or `find` has left. The next frame has bins if these suit it.
     pub(super) fn record(&mut self, bits: u32, state: &State) {
         self.known = None;
-        let Some((_, division)) = self.made.take() else {
+        let Some(Made { division, seen, .. }) = self.made.take() else {
             return;
         };
         mem::swap(&mut self.bins, &mut self.next);
         let (pairs, longest) = (state.pairs as usize, state.longest);
         let Division { n, shift: now } = division;
         let wanted = shift(n, bits, pairs, MEAN_BIN);
-        if longest == u64::MAX {
+        if longest == u64::MAX || state.pairs > seen {
             return;
         }
         // By so much bins should be narrower: enough to make the longest one short, if boxes next
