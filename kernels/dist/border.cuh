@@ -2,12 +2,12 @@
 //
 // Bytes of a pair that `kept` counts: 8 read; that `keep` parts: 8 read and 8 written if it stays,
 // 40 read and 16 written if it is named. Of one that is named: 40 read, 16 written; grouped: 16
-// read, 16 written; taken apart: 16 read, 12 written; merged: 8 read, 16 written, and two ids read
-// where they are not consecutive. Pairs that concern other ranks are few, and only these are named,
-// grouped and taken apart. So most of the time is in `merge`, and in `kept` and `keep` where pairs
-// are found by cell. Instructions a pair, counted in the source: about 20 to keep, 60 to merge with
-// its search. On an H200 with 13.7 M pairs and consecutive ids, `kept` takes 33 us, `keep` 71, and
-// `merge` 82 to 106, where its bytes take 80.
+// read, 16 written; taken apart and joined: 28 read, 28 written; merged: 8 read, 16 written, and
+// two ids read where they are not consecutive. Pairs that concern other ranks are few, and only
+// these are named, grouped, taken apart and joined. So most of the time is in `merge`, and in
+// `kept` and `keep` where pairs are found by cell. Instructions a pair, counted in the source:
+// about 20 to keep, 60 to merge with its search. On an H200 with 13.7 M pairs and consecutive ids,
+// `kept` takes 33 us, `keep` 71, and `merge` 82 to 106, where its bytes take 80.
 #pragma once
 #include "block/scan.cuh"
 #include "receive.cuh"
@@ -130,33 +130,41 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_split(
     b[i] = pairs[i].b;
 }
 
-// Two sorted lists of pairs of this rank: `own` by indices, and `a`, `b` by the index of box a and
-// the id of box b. `ids` are those of this rank. A pair is found once, so equal pairs are of two
-// boxes b with the same id; `twice` is null where there are none.
+// Joins them again once they are sorted, with the ids of the boxes a.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_join(
+    const u32* a, const u64* b, u64 n, const __grid_constant__ Ids ids, Pair* pairs) {
+    const u64 i = u64(blockIdx.x) * THREADS + threadIdx.x;
+    if (i < n) pairs[i] = Pair{ids[a[i]], b[i]};
+}
+
+DEVICE bool operator==(const Pair& one, const Pair& other) {
+    return one.a == other.a && one.b == other.b;
+}
+
+// Two sorted lists of pairs that this rank owns: `own` by the indices of its boxes, `other` by ids.
+// A pair is found once, so equal pairs are of two boxes b with the same id; `twice` is null where
+// there are none.
 struct Merge {
     const Indices* own;
     u64 own_count;
-    const u32* a;
-    const u64* b;
+    const Pair* other;
     u64 count;
     Ids ids;
     Pair* out;
     Twice* twice;
 
+    DEVICE Pair own_pair(u64 i) const { return Pair{ids[own[i].a], ids[own[i].b]}; }
     DEVICE bool is_before(u64 i, u64 k) const {
-        const Indices pair = own[i];
-        return pair.a < a[k] || (pair.a == a[k] && ids[pair.b] < b[k]);
+        const Pair one = own_pair(i), two = other[k];
+        return one.a < two.a || (one.a == two.a && one.b < two.b);
     }
     // Whether pair k of the second list is also the one before it.
-    DEVICE bool has_before(u64 k) const { return k > 0 && a[k - 1] == a[k] && b[k - 1] == b[k]; }
+    DEVICE bool has_before(u64 k) const { return k > 0 && other[k - 1] == other[k]; }
     // Whether pair k of the second list is also pair i of the first.
-    DEVICE bool has_own(u64 i, u64 k) const {
-        return i < own_count && own[i].a == a[k] && ids[own[i].b] == b[k];
-    }
+    DEVICE bool has_own(u64 i, u64 k) const { return i < own_count && own_pair(i) == other[k]; }
 };
-ASSERT_LAYOUT(Merge, 72,
-    AT(own, 0) AT(own_count, 8) AT(a, 16) AT(b, 24) AT(count, 32) AT(ids, 40) AT(out, 56)
-    AT(twice, 64));
+ASSERT_LAYOUT(Merge, 64,
+    AT(own, 0) AT(own_count, 8) AT(other, 16) AT(count, 24) AT(ids, 32) AT(out, 48) AT(twice, 56));
 
 // Merges the two lists: each pair goes to its index plus the number of those before it in the other
 // list. The first blocks take 1,024 pairs of `own` each, the others 256 of the second list, which
@@ -169,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_merge(
         if (k >= m.count) return;
         const u64 at =
             partition_point(u64(0), m.own_count, [&](u64 i) { return m.is_before(i, k); });
-        const Pair pair{m.ids[m.a[k]], m.b[k]};
+        const Pair pair = m.other[k];
         m.out[k + at] = pair;
         if (m.twice && (m.has_before(k) || m.has_own(at, k))) m.twice->add(pair.b);
         return;
@@ -185,8 +193,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_merge(
     __syncthreads();
     for (u64 i = from + threadIdx.x; i < to; i += THREADS) {
         const u64 at = partition_point(part[0], part[1], [&](u64 k) { return !m.is_before(i, k); });
-        const Indices pair = m.own[i];
-        m.out[i + at] = Pair{m.ids[pair.a], m.ids[pair.b]};
+        m.out[i + at] = m.own_pair(i);
     }
 }
 

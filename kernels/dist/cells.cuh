@@ -6,11 +6,13 @@
 //
 // The two launches have the same blocks, so a block finds its own boxes again: the first leaves the
 // number of its records by rank and place, sap_scan makes offsets of them, the second writes there.
-// Homes, which nearly all boxes are, are counted in registers.
+// Homes, which nearly all boxes are, are counted in registers. The first also leaves a bit for each
+// box, which says whether it has a record: the second reads only these boxes.
 //
-// A thread a box and round. Bytes a box: 24 read by each launch, and with ids that are not
-// consecutive 8 more by the first, 16 if they are compared with the last ones; 28 written a record
-// (44 with filters, 4 more with worlds, 8 more with ids).
+// A thread a box and round. Bytes a box: 24 read by the first, and with ids that are not
+// consecutive 8 more, 16 if they are compared with the last ones; an eighth of one written, and
+// read by the second. A box with records: 24 read, 28 written a record (44 with filters, 4 more
+// with worlds, 8 more with ids).
 #pragma once
 #include "types.cuh"
 
@@ -85,31 +87,43 @@ DEVICE void check_id(const u64* ids, u64 i, const u64* last_ids, Survey* survey)
 }
 
 // `ranks` times PLACES counts for each block: `table` has those of all blocks side by side, and
-// `records` the sums over the blocks. `last_ids`, of as many boxes, may be null.
+// `records` the sums over the blocks. `travels` has a bit for each box. `last_ids`, of as many
+// boxes, may be null.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_survey(
     const __grid_constant__ Frame frame, const __grid_constant__ Cells cells, u32 ranks,
-    const u64* last_ids, Survey* survey, u64* records, u32* table) {
+    const u64* last_ids, Survey* survey, u64* records, u32* table, u32* travels) {
     extern __shared__ uint4 shared_memory[];
     u32* counts = reinterpret_cast<u32*>(shared_memory);
     const u32 kinds = cells.columns == 0 ? 0 : ranks * PLACES;
     for (u32 k = threadIdx.x; k < kinds; k += THREADS) counts[k] = 0;
     __syncthreads();
     u64 homes = 0, invalid = 0, first_invalid = 0;
-    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < frame.n;
-         i += u64(gridDim.x) * THREADS) {
-        float box[6];
-        bool valid;
-        const bool takes_part = read_box(frame.boxes, i, box, valid);
-        if (!valid) {
-            invalid++;
-            first_invalid = max(first_invalid, ~0ull - i);
+    for (u64 first = u64(blockIdx.x) * THREADS; first < frame.n;
+         first += u64(gridDim.x) * THREADS) {
+        const u64 i = first + threadIdx.x;
+        bool has_record = false;
+        if (i < frame.n) {
+            float box[6];
+            bool valid;
+            const bool takes_part = read_box(frame.boxes, i, box, valid);
+            if (!valid) {
+                invalid++;
+                first_invalid = max(first_invalid, ~0ull - i);
+            }
+            if (frame.ids.each) check_id(frame.ids.each, i, last_ids, survey);
+            if (takes_part && kinds > 0) {
+                for_each_cell(cells, bounds_of(box), [&](u32 rank, Place place) {
+                    if (rank == cells.rank && place == HOME) {
+                        homes++;
+                        return;
+                    }
+                    has_record = true;
+                    atomicAdd(counts + rank * PLACES + place, 1u);
+                });
+            }
         }
-        if (frame.ids.each) check_id(frame.ids.each, i, last_ids, survey);
-        if (!takes_part || kinds == 0) continue;
-        for_each_cell(cells, bounds_of(box), [&](u32 rank, Place place) {
-            if (rank == cells.rank && place == HOME) homes++;
-            else atomicAdd(counts + rank * PLACES + place, 1u);
-        });
+        const u32 word = __ballot_sync(ALL_LANES, has_record);
+        if (lane_index() == 0 && i < frame.n && kinds > 0) travels[i / WARP] = word;
     }
     homes = warp_sum(homes);
     if (lane_index() == 0 && homes) atomicAdd(&survey->homes, homes);
@@ -126,10 +140,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_survey(
 
 // Writes the records: `words` words each, the box, its index, its id if `has_ids`, and its filter
 // and world where the frame has some. `offsets` are the sums of the table before each of its
-// entries.
+// entries, `travels` the bits of the boxes that have records.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_write(
     const __grid_constant__ Frame frame, const __grid_constant__ Cells cells, u32 ranks, u32 words,
-    u32 has_ids, const u64* offsets, u32* records) {
+    u32 has_ids, const u64* offsets, const u32* travels, u32* records) {
     extern __shared__ uint4 shared_memory[];
     u64* next = reinterpret_cast<u64*>(shared_memory);
     for (u32 k = threadIdx.x; k < ranks * PLACES; k += THREADS) {
@@ -138,9 +152,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_write(
     __syncthreads();
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < frame.n;
          i += u64(gridDim.x) * THREADS) {
+        if (!(travels[i / WARP] >> lane_index() & 1)) continue;
         float box[6];
         bool valid;
-        if (!read_box(frame.boxes, i, box, valid)) continue;
+        read_box(frame.boxes, i, box, valid);
         for_each_cell(cells, bounds_of(box), [&](u32 rank, Place place) {
             if (rank == cells.rank && place == HOME) return;
             u32* record = records + atomicAdd(next + rank * PLACES + place, 1ull) * words;

@@ -4,8 +4,8 @@ use super::args::{Devices, misuse};
 use super::table::round;
 use radsweep::{Aabb, Config, Filter, Pair, gpu};
 use radsweep_common::npy::{self, Boxes};
-use radsweep_common::{Result, numbers::counted, terminal};
-use sap_dist::{Cause, Error, RankReport, Report, TransportKind};
+use radsweep_common::{Result, numbers::counted};
+use sap_dist::{Cause, Error, RankReport, Report};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
@@ -14,12 +14,6 @@ const CHUNK: usize = 1 << 20;
 
 /// The devices of a call.
 pub(super) struct Work(sap_dist::Devices);
-
-/// How many frames the devices are opened for.
-pub(super) enum Frames {
-    One,
-    Many,
-}
 
 /// What an update did.
 pub(super) struct Updated {
@@ -30,9 +24,8 @@ pub(super) struct Updated {
 }
 
 impl Work {
-    /// Opens the devices, for many frames or for one. For one they are not connected by NCCL, which
-    /// takes time of its own.
-    pub fn new(devices: Devices, config: &Config, frames: Frames) -> Result<Self> {
+    /// Opens the devices.
+    pub fn new(devices: Devices, config: &Config) -> Result<Self> {
         let there = gpu::Device::count()?;
         let count = match devices {
             _ if there == 0 => return Err(gpu::Error::NoDevice.into()),
@@ -52,16 +45,8 @@ impl Work {
             events: config.events,
             ..sap_dist::Config::default()
         };
-        let opened = match frames {
-            Frames::Many => sap_dist::Devices::new(config, 0..count),
-            Frames::One => sap_dist::Devices::over(TransportKind::Staged, config, 0..count),
-        };
-        let opened = opened.map_err(|error| worded(&error))?;
-        if let Some(reason) = opened.without_nccl() {
-            let message = format!("memory goes from device to device over the host: {reason}");
-            terminal::note(&message);
-        }
-        Ok(Self(opened))
+        let opened = sap_dist::Devices::new(config, 0..count);
+        Ok(Self(opened.map_err(|error| worded(&error))?))
     }
 
     /// Finds the pairs of the boxes of a file of this name.

@@ -136,7 +136,7 @@ pub(super) fn run(args: &Pairs) -> Result<()> {
 fn on_devices(args: &Pairs, devices: Devices, config: &Config) -> Result<()> {
     use radsweep::Backend;
 
-    let mut work = devices::Work::new(devices, config, devices::Frames::One)?;
+    let mut work = devices::Work::new(devices, config)?;
     let mut sink = Sink::create(args)?;
     let bar = spinner("reading");
     let inputs = Inputs::read(args)?;

@@ -2,30 +2,41 @@
 //! boxes of one rank.
 //!
 //! `cargo bench -p radsweep-dist --features cuda --bench bench_devices [-- [BOXES OF A RANK]
-//! [FRAMES] [staged|nccl|both]]`
+//! [FRAMES] [driver|nccl|host|all] [STEP]]`
 //!
 //! Arguments are told apart by their order: one can be left out with all that follow it.
 //!
-//! It measures both ways from device to device, one after the other, if none is chosen.
+//! It measures all ways from device to device, one after the other, if none is chosen.
 //!
-//! Every rank brings the boxes of its own slab of a uniform scene, which move a little from frame
-//! to frame. Times are medians in milliseconds, from the call to its return.
+//! Every rank brings the boxes of its own slab of a uniform scene. From frame to frame they move by
+//! `STEP` or less on each axis, forth and back between four places: 0.02, or what is given. Their
+//! sides are 0.4 to 1. Times are medians in milliseconds, from the call to the end of its work.
 
 mod measured;
 
-use measured::{arguments, kinds, median};
+use measured::{Way, arguments, median, ways};
 use sap::{Aabb, Backend, BroadPhase};
 use sap_dist::{
-    Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Report, Staged, Threads,
-    Transport, TransportKind,
+    Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Peers, Report, Staged, Threads,
+    Transport,
 };
 use std::error::Error;
 use std::time::{Duration, Instant};
 
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// Two frames of the boxes of a slab one after the other: each has a volume of 1 to itself.
-fn slab(rank: usize, boxes: usize) -> [Vec<Aabb>; 2] {
+const PLACES: usize = 4;
+/// The boxes at each of their places.
+type Places = [Vec<Aabb>; PLACES];
+
+/// Returns the place at which boxes are in a frame.
+fn place(frame: usize) -> usize {
+    const TURNS: usize = PLACES - 1;
+    TURNS - (frame % (2 * TURNS)).abs_diff(TURNS)
+}
+
+/// The boxes of a slab, each of which has a volume of 1 to itself.
+fn slab(rank: usize, boxes: usize, step: f32) -> Places {
     let side = (boxes as f64).cbrt() as f32;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ rank as u64;
     let mut random = move |low: f32, high: f32| {
@@ -37,26 +48,26 @@ fn slab(rank: usize, boxes: usize) -> [Vec<Aabb>; 2] {
             random(0.0, side) + if axis == 0 { side * rank as f32 } else { 0.0 }
         });
         let half = [(); 3].map(|()| random(0.2, 0.5));
-        let by = [(); 3].map(|()| random(-0.05, 0.05));
-        [0.0, 1.0].map(|step| {
-            let at = |k: usize, sign: f32| center[k] + step * by[k] + sign * half[k];
+        let by = [(); 3].map(|()| random(-step, step));
+        std::array::from_fn::<_, PLACES, _>(|place| {
+            let at = |k: usize, sign: f32| center[k] + place as f32 * by[k] + sign * half[k];
             Aabb::new(
                 std::array::from_fn(|k| at(k, -1.0)),
                 std::array::from_fn(|k| at(k, 1.0)),
             )
         })
     };
-    let mut frames = [Vec::with_capacity(boxes), Vec::with_capacity(boxes)];
+    let mut places = Places::default();
     for _ in 0..boxes {
-        let [first, second] = one();
-        frames[0].push(first);
-        frames[1].push(second);
+        for (place, at) in places.iter_mut().zip(one()) {
+            place.push(at);
+        }
     }
-    frames
+    places
 }
 
 /// Returns the median time of an update of one engine, and its pairs of the last frame.
-fn one_engine(all: &[Vec<Aabb>; 2], frames: usize) -> Result<(f64, u64)> {
+fn one_engine(all: &Places, frames: usize) -> Result<(f64, u64)> {
     let config = sap::Config {
         backend: Backend::Cuda,
         ..sap::Config::default()
@@ -66,11 +77,14 @@ fn one_engine(all: &[Vec<Aabb>; 2], frames: usize) -> Result<(f64, u64)> {
         .stream()
         .cloned()
         .ok_or("the engine has no device")?;
-    let boxes = [stream.from_slice(&all[0])?, stream.from_slice(&all[1])?];
+    let upload = |boxes: &Vec<Aabb>| stream.from_slice(boxes);
+    let boxes = all.iter().map(upload).collect::<gpu::Result<Vec<_>>>()?;
     let (mut times, mut pairs) = (Vec::new(), 0);
     for frame in 0..frames {
         let start = Instant::now();
-        pairs = broad_phase.update_device(boxes[frame % 2].slice())?.pairs;
+        pairs = broad_phase
+            .update_device(boxes[place(frame)].slice())?
+            .pairs;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     Ok((median(times.split_off(frames / 4)), pairs))
@@ -79,19 +93,19 @@ fn one_engine(all: &[Vec<Aabb>; 2], frames: usize) -> Result<(f64, u64)> {
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Returns the median time of an update of all ranks, and the last report.
-fn all_ranks(
-    kind: TransportKind,
-    parts: &[[Vec<Aabb>; 2]],
-    frames: usize,
-) -> Result<(f64, Report)> {
+fn all_ranks(way: Way, parts: &[Places], frames: usize) -> Result<(f64, Report)> {
     let run = |threads: &mut Threads| -> Result<(f64, Report)> {
         let broad_phase = DeviceDistributed::new(Config::default(), threads.rank())?;
-        match kind {
-            TransportKind::Nccl => {
+        match way {
+            Way::Driver => {
+                let transport = Peers::new(threads, broad_phase.stream().device())?;
+                one_rank(transport, broad_phase, parts, frames)
+            }
+            Way::Nccl => {
                 let transport = Nccl::new(threads, broad_phase.stream(), LIMIT)?;
                 one_rank(transport, broad_phase, parts, frames)
             }
-            _ => one_rank(Staged::new(threads), broad_phase, parts, frames),
+            Way::Host => one_rank(Staged::new(threads), broad_phase, parts, frames),
         }
     };
     let mut results = Threads::run(parts.len(), LIMIT, run)?;
@@ -101,20 +115,22 @@ fn all_ranks(
 fn one_rank(
     mut transport: impl DeviceTransport,
     mut broad_phase: DeviceDistributed,
-    parts: &[[Vec<Aabb>; 2]],
+    parts: &[Places],
     frames: usize,
 ) -> Result<(f64, Report)> {
     let rank = transport.rank();
     let stream = broad_phase.stream().clone();
     let first = parts[..rank].iter().map(|part| part[0].len() as u64).sum();
     let part = &parts[rank];
-    let boxes = [stream.from_slice(&part[0])?, stream.from_slice(&part[1])?];
+    let upload = |boxes: &Vec<Aabb>| stream.from_slice(boxes);
+    let boxes = part.iter().map(upload).collect::<gpu::Result<Vec<_>>>()?;
     let mut times = Vec::new();
     for frame in 0..frames {
         transport.barrier()?;
         let start = Instant::now();
-        let frame = DeviceFrame::from_id(first, boxes[frame % 2].slice());
+        let frame = DeviceFrame::from_id(first, boxes[place(frame)].slice());
         broad_phase.update(&mut transport, frame)?;
+        stream.synchronize()?;
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     Ok((
@@ -127,7 +143,8 @@ fn main() -> Result<()> {
     let mut arguments = arguments();
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (boxes, frames) = (number(1_000_000)?, number(40)?.max(4));
-    let kinds = kinds(arguments.next().as_deref())?;
+    let ways = ways(arguments.next().as_deref())?;
+    let step = arguments.next().map_or(Ok(0.02), |word| word.parse())?;
     let ranks = match gpu::Device::count() {
         Ok(ranks) => ranks,
         Err(error) => {
@@ -135,12 +152,12 @@ fn main() -> Result<()> {
             return Ok(());
         }
     };
-    let parts = Threads::run(ranks, LIMIT, |threads| slab(threads.rank(), boxes))?;
+    let parts = Threads::run(ranks, LIMIT, |threads| slab(threads.rank(), boxes, step))?;
     println!("{boxes} boxes a rank, {ranks} GPUs");
     let (one, _) = one_engine(&parts[0], frames)?;
     println!("{one:.3} ms one GPU, {boxes} boxes");
-    let all = [0, 1].map(|frame| {
-        let of_rank: Vec<_> = parts.iter().map(|part| &part[frame][..]).collect();
+    let all = std::array::from_fn(|place| {
+        let of_rank: Vec<_> = parts.iter().map(|part| &part[place][..]).collect();
         of_rank.concat()
     });
     // All boxes may need more memory than one GPU has.
@@ -150,16 +167,16 @@ fn main() -> Result<()> {
         Ok((ms, pairs)) => println!("{ms:.3} ms one GPU, all boxes, {pairs} pairs"),
         Err(error) => println!("not measured on one GPU, all boxes: {error}"),
     }
-    for &kind in &kinds {
-        let (ms, report) = match all_ranks(kind, &parts, frames) {
+    for &way in &ways {
+        let (ms, report) = match all_ranks(way, &parts, frames) {
             Ok(measured) => measured,
-            Err(error) if kinds.len() > 1 => {
-                println!("not measured over {kind}: {error}");
+            Err(error) if ways.len() > 1 => {
+                println!("not measured by {way}: {error}");
                 continue;
             }
             Err(error) => return Err(error),
         };
-        println!("{ms:.3} ms {ranks} GPUs over {kind}, all boxes");
+        println!("{ms:.3} ms {ranks} GPUs by {way}, all boxes");
         if let Ok((whole, pairs)) = whole {
             if report.pairs != pairs {
                 return Err(format!("{} pairs, but one engine finds {pairs}", report.pairs).into());

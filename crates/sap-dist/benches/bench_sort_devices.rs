@@ -1,11 +1,11 @@
 //! Measures the sort of keys that lie on several GPUs, beside one GPU with all keys.
 //!
 //! `cargo bench -p radsweep-dist --features cuda --bench bench_sort_devices [-- [KEYS OF A RANK]
-//! [RUNS] [staged|nccl|both] [MIB OF A PIECE]]`
+//! [RUNS] [driver|nccl|host|all] [MIB OF A PIECE]]`
 //!
 //! Arguments are told apart by their order: one can be left out with all that follow it.
 //!
-//! It measures both ways from device to device, one after the other, if none is chosen.
+//! It measures all ways from device to device, one after the other, if none is chosen.
 //!
 //! Keys are random `u32`, alone and with a value of 4 bytes each. Times are medians in
 //! milliseconds, from the call to its end on all devices.
@@ -15,9 +15,9 @@ mod measured;
 use gpu::{Buffer, Stream};
 use gpusort::SortOptions;
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
-use measured::{arguments, kinds, median};
+use measured::{Way, arguments, median, ways};
 use sap_dist::{
-    DeviceSorter, DeviceTransport, Nccl, Staged, Threads, Transport, TransportError, TransportKind,
+    DeviceSorter, DeviceTransport, Nccl, Peers, Staged, Threads, Transport, TransportError,
 };
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -100,24 +100,23 @@ fn one_rank(
 }
 
 /// Returns the median times of all ranks, and checks the result.
-fn all_ranks(
-    kind: TransportKind,
-    keys: &[Vec<u32>],
-    runs: usize,
-    piece: Option<u64>,
-) -> Result<[f64; 2]> {
+fn all_ranks(way: Way, keys: &[Vec<u32>], runs: usize, piece: Option<u64>) -> Result<[f64; 2]> {
     let run = |threads: &mut Threads| {
         let rank = threads.rank();
         let mut sorter = DeviceSorter::new(rank)?;
         if let Some(mib) = piece {
             sorter = sorter.min_piece_bytes(mib << 20);
         }
-        match kind {
-            TransportKind::Nccl => {
+        match way {
+            Way::Driver => {
+                let transport = Peers::new(threads, sorter.stream().device())?;
+                one_rank(transport, sorter, &keys[rank], runs)
+            }
+            Way::Nccl => {
                 let transport = Nccl::new(threads, sorter.stream(), LIMIT)?;
                 one_rank(transport, sorter, &keys[rank], runs)
             }
-            _ => one_rank(Staged::new(threads), sorter, &keys[rank], runs),
+            Way::Host => one_rank(Staged::new(threads), sorter, &keys[rank], runs),
         }
     };
     let results: Result<Vec<_>> = Threads::run(keys.len(), LIMIT, run)?.into_iter().collect();
@@ -139,7 +138,7 @@ fn main() -> Result<()> {
     let mut arguments = arguments();
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (count, runs) = (number(1 << 24)?, number(12)?.max(4));
-    let kinds = kinds(arguments.next().as_deref())?;
+    let ways = ways(arguments.next().as_deref())?;
     let piece = arguments
         .next()
         .map(|word| word.parse::<u64>())
@@ -161,16 +160,16 @@ fn main() -> Result<()> {
         "{:.3} ms keys, {:.3} ms pairs: one GPU, all keys",
         whole[0], whole[1]
     );
-    for kind in kinds {
-        match all_ranks(kind, &keys, runs, piece) {
+    for way in ways {
+        match all_ranks(way, &keys, runs, piece) {
             Ok([alone, with_values]) => println!(
-                "{alone:.3} ms keys, {with_values:.3} ms pairs: {ranks} GPUs over {kind}, {:.2} and \
+                "{alone:.3} ms keys, {with_values:.3} ms pairs: {ranks} GPUs by {way}, {:.2} and \
                  {:.2} times one GPU",
                 whole[0] / alone,
                 whole[1] / with_values
             ),
             Err(error) if error.is::<TransportError>() => {
-                println!("not measured over {kind}: {error}");
+                println!("not measured by {way}: {error}");
             }
             Err(error) => return Err(error),
         }

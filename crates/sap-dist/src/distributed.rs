@@ -137,7 +137,7 @@ impl Distributed {
             work.cell = [cell.home.len() as u64, cell.copies() as u64, 0];
             let search = || self.search.run(cell, outline.lists, ranks);
             let found = on_threads(&self.pool, search)?;
-            work.cell[2] = found.tests;
+            work.add(found.tested);
             Ok(found.messages)
         });
         work.times[2] = clock.lap();

@@ -59,6 +59,8 @@ pub(crate) struct Sample {
     pub(crate) boxes: u64,
     /// How much work these are expected to take.
     pub(crate) work: u64,
+    /// The rank that brings them.
+    pub(crate) rank: usize,
 }
 
 /// Where a box is in a cell, by axis of the cut: whether its `min` is in the cell on that axis.
@@ -199,7 +201,7 @@ impl Layout {
     pub(crate) fn choose(samples: &[Sample], ranks: usize) -> Self {
         let layout = |axis| Self::new(samples, [axis, (axis + 1) % 3], [ranks, ranks]);
         let mut layouts = [0, 1, 2].map(layout);
-        layouts.sort_by_cached_key(|layout| layout.cost(samples, ranks));
+        layouts.sort_by_cached_key(|layout| layout.first_cost(samples, ranks));
         let axes = [layouts[0].axes[0], layouts[1].axes[0]];
         let [best, ..] = layouts;
         let boxes: u128 = samples.iter().map(|sample| u128::from(sample.boxes)).sum();
@@ -215,13 +217,18 @@ impl Layout {
         let cells = counts.flat_map(|count| pairs.map(|axes| (axes, count)));
         let cells = cells.map(|(axes, count)| Self::new(samples, axes, [count, ranks]));
         let all = std::iter::once(best.clone()).chain(cells);
-        all.min_by_key(|layout| layout.cost(samples, ranks))
+        all.min_by_key(|layout| layout.first_cost(samples, ranks))
             .unwrap_or(best)
     }
 
     /// Returns what a layout costs: all wait for the rank with most work, and copies travel.
     pub(crate) fn cost(&self, samples: &[Sample], ranks: usize) -> u128 {
         self.heaviest(samples, ranks) * ranks as u128 + self.copies(samples)
+    }
+
+    /// Returns what it costs at first, while boxes are where they are.
+    fn first_cost(&self, samples: &[Sample], ranks: usize) -> u128 {
+        self.cost(samples, ranks) + self.away(samples)
     }
 
     /// Cuts the first axis into `slabs` slabs, and these into rows so that there is one cell for
@@ -257,6 +264,14 @@ impl Layout {
             u128::from(sample.boxes) * cells.saturating_sub(1)
         };
         samples.iter().map(copies).sum()
+    }
+
+    /// Returns how many boxes another rank than their home brings.
+    fn away(&self, samples: &[Sample]) -> u128 {
+        let away = samples
+            .iter()
+            .filter(|sample| self.home(&sample.bounds) != sample.rank);
+        away.map(|sample| u128::from(sample.boxes)).sum()
     }
 
     /// Returns the work of the rank that has most.
@@ -312,6 +327,7 @@ mod tests {
             },
             boxes: 1,
             work: 1,
+            rank: 0,
         }
     }
 
@@ -321,6 +337,23 @@ mod tests {
         let layout = Layout::choose(&samples, 4);
         assert_eq!((layout.axes(), layout.slabs()), (&[1][..], 4));
         assert_eq!(layout.cuts, [100, 200, 300]);
+    }
+
+    /// As many copies on two axes, and a little more work in one half of the first.
+    #[test]
+    fn slabs_follow_the_ranks_that_bring_the_boxes() {
+        let all = (0..400).map(|i| sample([20 * (i % 20), 20 * (i / 20), 0], 1));
+        let mut samples: Vec<_> = all.collect();
+        for sample in &mut samples {
+            sample.rank = usize::from(sample.bounds.min[0] >= 200);
+            sample.work = 100 + u64::from(sample.bounds.min == [0, 0, 0]) * 50;
+        }
+        let layout = Layout::choose(&samples, 2);
+        assert_eq!((layout.axes(), &layout.cuts[..]), (&[0][..], &[200][..]));
+        for sample in &mut samples {
+            sample.rank = usize::from(sample.bounds.min[1] >= 200);
+        }
+        assert_eq!(Layout::choose(&samples, 2).axes(), [1]);
     }
 
     #[test]

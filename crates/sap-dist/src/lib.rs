@@ -7,7 +7,7 @@
 //! [`sort_pairs`] sort the elements of all ranks.
 //!
 //! A rank that fails ends the call on all ranks with the same [`Error`], and the last result
-//! stays. A rank that is missing is an error too: every exchange has a time limit.
+//! stays. A rank that is missing is an error too: every call between ranks has a time limit.
 //!
 //! ```
 //! use sap::Aabb;
@@ -62,8 +62,8 @@ mod wire;
 pub use config::Config;
 #[cfg(cuda)]
 pub use device::{
-    DeviceDistributed, DeviceFrame, DeviceSorter, DeviceTransport, Devices, Nccl, Staged,
-    TransportKind, set_nccl_library,
+    DeviceDistributed, DeviceFrame, DeviceSorter, DeviceTransport, Devices, Nccl, Peers, Staged,
+    set_nccl_library,
 };
 pub use distributed::Distributed;
 pub use error::{Cause, Error, List, Result};

@@ -158,12 +158,13 @@ impl Protocol {
     fn weighed(&self, gathered: &[u64], outline: &Outline) -> Vec<Sample> {
         let width = gathered.len() / outline.headers.len().max(1);
         let of_rank = gathered.chunks_exact(width.max(1)).zip(&outline.headers);
-        let samples = of_rank.flat_map(|(words, header)| {
+        let samples = of_rank.enumerate().flat_map(|(rank, (words, header))| {
             let boxes = header.boxes.div_ceil((width / 3).max(1) as u64);
             words.as_chunks::<3>().0.iter().map(move |words| Sample {
                 bounds: Bounds::of(&bytemuck::cast(*words)),
                 boxes,
                 work: boxes,
+                rank,
             })
         });
         let mut samples: Vec<Sample> = samples.filter(|sample| !sample.bounds.is_empty()).collect();
@@ -173,7 +174,7 @@ impl Protocol {
                 let Some(rank) = rank.filter(|rank| rank.homes > 0) else {
                     continue;
                 };
-                let work = u128::from(sample.boxes) * u128::from(rank.work());
+                let work = u128::from(sample.boxes) * u128::from(self.report.work(rank));
                 sample.work = (work / u128::from(rank.homes)) as u64;
             }
         }

@@ -52,12 +52,22 @@ impl Clock {
     }
 }
 
+/// What a search tested.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tested {
+    pub(crate) tests: u64,
+    /// Whether these are the candidates of a neighbour list.
+    pub(crate) by_list: bool,
+}
+
 /// What a rank tells the others of an update: the words of its [`RankReport`].
 #[derive(Default)]
 pub(crate) struct Work {
     pub(crate) boxes: usize,
     /// Homes, copies and tests.
     pub(crate) cell: [u64; 3],
+    /// Whether the tests are those of a neighbour list.
+    pub(crate) by_list: bool,
     /// The lengths of the lists of pairs, and of those that started and ended.
     pub(crate) lists: [u64; 3],
     pub(crate) before: Traffic,
@@ -67,13 +77,20 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// Adds the search of the homes.
+    pub(crate) const fn add(&mut self, tested: Tested) {
+        self.cell[2] += tested.tests;
+        self.by_list = tested.by_list;
+    }
+
     pub(crate) fn words(&self) -> Vec<u64> {
         let sent = [
             self.after.messages - self.before.messages,
             self.after.bytes - self.before.bytes,
         ];
-        let boxes = [self.boxes as u64];
-        [&boxes[..], &self.cell, &self.lists, &sent, &self.times].concat()
+        let (boxes, by_list) = ([self.boxes as u64], [u64::from(self.by_list)]);
+        let counts = [&boxes[..], &self.cell, &self.lists, &sent].concat();
+        [&counts[..], &by_list, &self.times].concat()
     }
 }
 
@@ -90,6 +107,8 @@ pub struct RankReport {
     /// Tests of the engine among the homes, on devices among the boxes of the rank if few have
     /// their home elsewhere. Where copies take part, the pairs that were found stand for tests.
     pub tests: u64,
+    /// Whether a neighbour list served. Then `tests` counts its candidates, which are fewer.
+    pub by_list: bool,
     /// Pairs that the rank owns.
     pub pairs: u64,
     /// Pairs that it owns and that the update before did not have.
@@ -105,9 +124,9 @@ pub struct RankReport {
 }
 
 impl RankReport {
-    pub(crate) const WORDS: usize = 14;
+    pub(crate) const WORDS: usize = 15;
 
-    /// Reads the words of a row: nine counts and five times in nanoseconds.
+    /// Reads the words of a row: nine counts, a flag and five times in nanoseconds.
     pub(crate) fn read(words: &[u64]) -> Self {
         let &[
             boxes,
@@ -119,6 +138,7 @@ impl RankReport {
             ended,
             messages,
             bytes,
+            by_list,
             ref times @ ..,
         ] = words
         else {
@@ -130,6 +150,7 @@ impl RankReport {
             homes,
             copies,
             tests,
+            by_list: by_list != 0,
             pairs,
             started,
             ended,
@@ -143,11 +164,6 @@ impl RankReport {
                 order: ms(4),
             },
         }
-    }
-
-    /// Returns the work of the rank, by which cuts are balanced: what it read and what it tested.
-    pub(crate) const fn work(&self) -> u64 {
-        self.homes + self.copies + self.tests
     }
 }
 
@@ -196,18 +212,38 @@ impl Report {
     /// ```
     #[must_use]
     pub fn balance(&self) -> f64 {
-        let work = || self.ranks.iter().map(RankReport::work);
+        let work = || self.ranks.iter().map(|rank| self.work(rank));
         match (work().max(), work().sum::<u64>()) {
             (Some(max), sum) if sum > 0 => (max * self.ranks.len() as u64) as f64 / sum as f64,
             _ => 1.0,
         }
     }
 
-    /// Tells whether the busiest rank has a tenth more work than the mean.
+    /// Tells whether a neighbour list served some ranks and others not. Then their tests cannot be
+    /// compared.
+    fn is_mixed(&self) -> bool {
+        let first = self.ranks.first().is_some_and(|rank| rank.by_list);
+        self.ranks.iter().any(|rank| rank.by_list != first)
+    }
+
+    /// Returns the work of a rank, by which cuts are balanced: what it read and what it tested, or
+    /// found where tests cannot be compared.
+    pub(crate) fn work(&self, rank: &RankReport) -> u64 {
+        let tests = if self.is_mixed() {
+            rank.pairs
+        } else {
+            rank.tests
+        };
+        rank.homes + rank.copies + tests
+    }
+
+    /// Tells whether the busiest rank has a tenth more work than the mean, or a half more where
+    /// pairs stand for tests.
     pub(crate) fn is_unbalanced(&self) -> bool {
-        let work = || self.ranks.iter().map(|rank| u128::from(rank.work()));
+        let tenths = if self.is_mixed() { 15 } else { 11 };
+        let work = || self.ranks.iter().map(|rank| u128::from(self.work(rank)));
         let max = work().max().unwrap_or(0);
-        max * 10 * self.ranks.len() as u128 > work().sum::<u128>() * 11
+        max * 10 * self.ranks.len() as u128 > work().sum::<u128>() * tenths
     }
 }
 
@@ -255,5 +291,35 @@ impl fmt::Display for Report {
             self.axes,
             self.slabs
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unbalanced(ranks: [(u64, u64, bool); 2]) -> bool {
+        let ranks = ranks.map(|(homes, tests, by_list)| RankReport {
+            homes,
+            tests,
+            by_list,
+            pairs: homes,
+            ..RankReport::default()
+        });
+        let report = Report {
+            ranks: ranks.to_vec(),
+            ..Report::default()
+        };
+        report.is_unbalanced()
+    }
+
+    #[test]
+    fn tests_of_a_list_are_not_compared_with_others() {
+        assert!(!unbalanced([(1000, 3000, true), (1000, 3000, true)]));
+        assert!(unbalanced([(1000, 3000, true), (1000, 9000, true)]));
+        assert!(unbalanced([(1000, 3000, false), (1000, 35_000, false)]));
+        assert!(!unbalanced([(1000, 3000, true), (1000, 35_000, false)]));
+        // But homes are.
+        assert!(unbalanced([(100, 300, true), (1900, 35_000, false)]));
     }
 }

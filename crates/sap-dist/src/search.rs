@@ -2,10 +2,12 @@
 
 use crate::error::{copy, reserve};
 use crate::layout::Bounds;
+use crate::report::Tested;
 use crate::wire::{Cell, Lists, Name, Set};
 use crate::{Cause, Pair};
 use bytemuck::bytes_of;
 use sap::BroadPhase;
+use sap::internals::has_list;
 
 /// Finds the pairs that a cell reports, with an engine that keeps its memory between frames.
 pub(crate) struct Search {
@@ -16,7 +18,7 @@ pub(crate) struct Search {
 pub(crate) struct Found {
     pub(crate) messages: Vec<Vec<u8>>,
     /// The tests of the engine among the homes, and the pairs of homes and copies.
-    pub(crate) tests: u64,
+    pub(crate) tested: Tested,
 }
 
 /// A list of pairs of the engine with the boxes that they name.
@@ -59,6 +61,7 @@ impl Search {
             neither,
         } = cell;
         let tests = self.engine.update(home.frame(lists))?.stats.tests;
+        let by_list = tests > 0 && has_list(&self.engine);
         let across = self.between(&first, &second, lists)?;
         let across = (across, [copy(&first.names)?, copy(&second.names)?]);
         let mut copies = first;
@@ -83,7 +86,10 @@ impl Search {
         ];
         Ok(Found {
             messages: messages(&parts, ranks)?,
-            tests: tests + (border.len() + across.0.len()) as u64,
+            tested: Tested {
+                tests: tests + (border.len() + across.0.len()) as u64,
+                by_list,
+            },
         })
     }
 

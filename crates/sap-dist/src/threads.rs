@@ -1,8 +1,12 @@
 //! The transport between threads of one process.
 
 use crate::transport::{Traffic, Transport, TransportError};
+use crate::tuning::EAGER;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// What a rank brings to a call.
 #[derive(Default)]
@@ -38,6 +42,10 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// How often ranks have joined a call, all calls together.
+    joined: AtomicU64,
+    /// How long a rank looks for the others before it sleeps.
+    eager: Duration,
     limit: Duration,
     size: usize,
 }
@@ -52,6 +60,15 @@ impl Shared {
     fn fail(&self, state: &mut State, error: TransportError) -> TransportError {
         self.changed.notify_all();
         state.broken.get_or_insert(error).clone()
+    }
+
+    /// Waits a moment for all ranks to join a call: a thread that sleeps wakes up late.
+    fn wait_eagerly(&self, call: u64) {
+        let (start, all) = (Instant::now(), (call + 1) * self.size as u64);
+        // No rank joins the next call before all have joined this one.
+        while self.joined.load(Ordering::Acquire) < all && start.elapsed() < self.eager {
+            thread::yield_now();
+        }
     }
 }
 
@@ -84,9 +101,12 @@ impl Threads {
     /// that a call waits for the other ranks.
     #[must_use]
     pub fn new(ranks: usize, limit: Duration) -> Vec<Self> {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             changed: Condvar::new(),
+            joined: AtomicU64::new(0),
+            eager: if ranks > cores { Duration::ZERO } else { EAGER },
             limit,
             size: ranks,
         });
@@ -111,10 +131,10 @@ impl Threads {
         f: impl Fn(&mut Self) -> R + Sync,
     ) -> Result<Vec<R>, TransportError> {
         let f = &f;
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let start = |mut transport: Self| {
                 let rank = transport.rank;
-                let thread = std::thread::Builder::new().name(format!("rank {rank}"));
+                let thread = thread::Builder::new().name(format!("rank {rank}"));
                 let run = move || f(&mut transport);
                 let started = thread.spawn_scoped(scope, run);
                 started.map_err(|_| TransportError::NoThread { rank })
@@ -122,7 +142,7 @@ impl Threads {
             // All that start are joined, also if one does not: its transport is gone then, and the
             // others end with an error.
             let threads: Vec<_> = Self::new(ranks, limit).into_iter().map(start).collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, R>| match thread.join() {
+            let join = |thread: thread::ScopedJoinHandle<'_, R>| match thread.join() {
                 Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
@@ -162,7 +182,11 @@ impl Threads {
         }
         slot.parcels[rank] = Some(parcel);
         slot.joined += 1;
+        shared.joined.fetch_add(1, Ordering::Release);
         shared.changed.notify_all();
+        drop(state);
+        shared.wait_eagerly(call);
+        let state = shared.lock();
         let waiting =
             |state: &mut State| state.slots[which].joined < shared.size && state.broken.is_none();
         let waited = shared

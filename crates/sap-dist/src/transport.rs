@@ -71,6 +71,18 @@ pub enum TransportError {
         /// The error of the device in words.
         detail: String,
     },
+    /// An exchange failed on another rank.
+    #[error("a device failed in an exchange: the error on rank {rank} says more")]
+    Elsewhere {
+        /// The rank.
+        rank: usize,
+    },
+    /// A rank is in another process than rank 0, where all must be in one.
+    #[error("rank {rank} is in another process than rank 0: copies of the driver do not reach it")]
+    OtherProcess {
+        /// The rank.
+        rank: usize,
+    },
     /// A library below failed.
     #[error("{call} failed with code {code}")]
     Library {
@@ -125,21 +137,6 @@ pub enum TransportError {
         /// The time limit in milliseconds.
         limit_ms: u64,
     },
-}
-
-#[cfg(cuda)]
-impl TransportError {
-    /// Tells whether NCCL is missing or failed, while the ranks can still talk to each other.
-    pub(crate) const fn is_of_nccl(&self) -> bool {
-        matches!(
-            self,
-            Self::NoNccl { .. }
-                | Self::OldNccl { .. }
-                | Self::SharedDevice { .. }
-                | Self::Nccl { .. }
-                | Self::NcclTimeout { .. }
-        )
-    }
 }
 
 fn dotted([major, minor, patch]: [u32; 3]) -> String {

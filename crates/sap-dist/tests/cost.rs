@@ -11,7 +11,7 @@ use sap_dist::{Config, Distributed, Error, Frame, Report, Threads, Traffic, Tran
 /// Boxes for each rank.
 const PER_RANK: usize = 400;
 /// The words of the two gathers of an update.
-const GATHERED_WORDS: u64 = 18 + 19;
+const GATHERED_WORDS: u64 = 18 + 20;
 
 /// What a rank saw of an update whose boxes were all brought by their homes.
 struct Steady {

@@ -2,7 +2,7 @@
 
 use super::frames::{self, Done};
 use crate::cli::args::{Devices, Run};
-use crate::cli::devices::{Frames, Work, row};
+use crate::cli::devices::{Work, row};
 use crate::cli::table::hex;
 use radsweep::Backend;
 use radsweep::internals::pair_hash;
@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Runs the scene in the memory of the host, and prints at the end what each device did.
 pub(super) fn run(args: &Run, every: u32, devices: Devices) -> Result<()> {
     let simulation = &args.simulation;
-    let mut work = Work::new(devices, &simulation.engine.config(), Frames::Many)?;
+    let mut work = Work::new(devices, &simulation.engine.config())?;
     let mut scene = Scene::new(simulation.scene, &simulation.options())?;
     let (mut sums, mut pairs) = (Sums::default(), Vec::new());
     frames::run(args, every, |_| {

@@ -1,6 +1,26 @@
 //! What the measurements of this folder share.
 
-use sap_dist::TransportKind;
+use std::fmt;
+
+/// A way from device to device.
+#[derive(Clone, Copy)]
+pub enum Way {
+    /// `Peers`.
+    Driver,
+    Nccl,
+    /// `Staged`.
+    Host,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Driver => "copies of the driver",
+            Self::Nccl => "NCCL",
+            Self::Host => "the host",
+        })
+    }
+}
 
 /// Returns the arguments, without the word that `cargo bench` adds.
 pub fn arguments() -> impl Iterator<Item = String> {
@@ -11,12 +31,13 @@ pub fn arguments() -> impl Iterator<Item = String> {
 }
 
 /// Returns the ways from device to device to measure, by an argument.
-pub fn kinds(word: Option<&str>) -> Result<Vec<TransportKind>, String> {
+pub fn ways(word: Option<&str>) -> Result<Vec<Way>, String> {
     match word {
-        None | Some("both") => Ok(vec![TransportKind::Staged, TransportKind::Nccl]),
-        Some("staged") => Ok(vec![TransportKind::Staged]),
-        Some("nccl") => Ok(vec![TransportKind::Nccl]),
-        Some(other) => Err(format!("{other} is neither staged, nccl nor both")),
+        None | Some("all") => Ok(vec![Way::Driver, Way::Nccl, Way::Host]),
+        Some("driver") => Ok(vec![Way::Driver]),
+        Some("nccl") => Ok(vec![Way::Nccl]),
+        Some("host") => Ok(vec![Way::Host]),
+        Some(other) => Err(format!("{other} is none of driver, nccl, host and all")),
     }
 }
 

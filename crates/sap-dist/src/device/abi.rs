@@ -177,8 +177,7 @@ assert_layout!(Between, 40: a 0, b 8, homes_a 16, homes_b 24, skips_own 32, unus
 pub(crate) struct Merge {
     pub(crate) own: DevicePtr<sap::Pair>,
     pub(crate) own_count: u64,
-    pub(crate) a: DevicePtr<u32>,
-    pub(crate) b: DevicePtr<u64>,
+    pub(crate) other: DevicePtr<Pair>,
     pub(crate) count: u64,
     pub(crate) ids: Ids,
     pub(crate) out: DevicePtr<Pair>,
@@ -186,8 +185,8 @@ pub(crate) struct Merge {
 }
 
 assert_layout!(
-    Merge, 72:
-    own 0, own_count 8, a 16, b 24, count 32, ids 40, out 56, twice 64,
+    Merge, 64:
+    own 0, own_count 8, other 16, count 24, ids 32, out 48, twice 56,
 );
 
 /// What keys are compared by.

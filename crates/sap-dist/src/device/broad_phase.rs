@@ -21,10 +21,11 @@ use sap::{Aabb, Backend, BroadPhase};
 /// A call that fails does so on all ranks and leaves the last result unchanged. After an
 /// [`Error::Transport`](crate::Error::Transport) at its end some ranks may have the new one.
 ///
-/// Memory on a device, besides that of its engine: 28 to 56 bytes a box that travels, 40 to 60 a
-/// copy, 32 a pair; if many boxes are brought by other ranks than their homes, 24 to 44 more for
-/// each box of a rank; 8 more for each with events if ids are not consecutive; and with excluded
-/// pairs 32 more a pair for a moment.
+/// Memory on a device, besides that of its engine: an eighth of a byte a box, 28 to 56 a box that
+/// travels, 40 to 60 a copy, 32 a pair, 16 more for one with a box of another rank; if many boxes
+/// are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8 more for
+/// each with events if ids are not consecutive; and with excluded pairs 32 more a pair for a
+/// moment.
 ///
 /// ```
 /// use sap::Aabb;
@@ -64,13 +65,13 @@ impl DeviceDistributed {
     }
 
     fn on(config: Config, device: usize) -> Result<Self, Cause> {
-        let planned = config.engine(Backend::Cuda, Some(device));
+        let (planned, events) = (config.engine(Backend::Cuda, Some(device)), config.events);
         // What comes from other ranks is searched while the engine works on the homes. It is
         // little, but each of its kernels would wait for one of the engine's.
         let stream = Stream::urgent(&Device::open(device)?)?;
         Ok(Self {
             state: State::new(config, &planned, &stream)?,
-            homes: BroadPhase::new(planned)?,
+            homes: BroadPhase::new(sap::Config { events, ..planned })?,
         })
     }
 

@@ -2,48 +2,25 @@
 
 use super::broad_phase::DeviceDistributed;
 use super::frame::DeviceFrame;
-use super::nccl::{Communicator, Nccl};
-use super::staged::Staged;
+use super::peers::{Board, Peers, reach};
 use crate::error::failed;
 use crate::{Cause, Config, Error, List, Pair, Report, Result, Threads, Transport, TransportError};
 use bytemuck::Pod;
-use gpu::{Buffer, Pinned, Slice, Stream};
+use gpu::{Buffer, Slice, Stream};
 use sap::{Aabb, Filter};
-use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The time that a device waits for the others within an update.
 const LIMIT: Duration = Duration::from_secs(600);
-/// The time that an exchange by NCCL takes at most, once all devices are ready for it.
-const EXCHANGE_LIMIT: Duration = Duration::from_secs(60);
-
-/// How memory goes from device to device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TransportKind {
-    /// Through memory of the host ([`Staged`]).
-    Staged,
-    /// By NCCL ([`Nccl`]): directly, unless the devices cannot reach each other.
-    Nccl,
-}
-
-impl fmt::Display for TransportKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Staged => "the host",
-            Self::Nccl => "NCCL",
-        })
-    }
-}
 
 /// Finds the overlapping pairs of boxes of the host on several CUDA devices of this machine, a rank
 /// each: the same pairs, bit for bit, as one [`sap::BroadPhase`] finds.
 ///
 /// The ids of boxes are their indices. Each device takes an equal part of them and has a thread of
-/// its own while an update runs. What goes from device to device goes by NCCL where that is found
-/// and connects all devices, else over the host ([`Devices::transport`]). It is for scenes that are
-/// too large for one device; [`DeviceDistributed`] takes boxes that lie on the devices.
+/// its own while an update runs. What goes from device to device is copied by the driver
+/// ([`Peers`](crate::Peers)). It is for scenes that are too large for one device;
+/// [`DeviceDistributed`] takes boxes that lie on the devices.
 ///
 /// A call that fails leaves the last result unchanged. The exception is an [`Error::Transport`] at
 /// the end of an update, after which some devices may have the new one: call [`Devices::clear`].
@@ -63,8 +40,8 @@ impl fmt::Display for TransportKind {
 pub struct Devices {
     /// Each is locked by its thread during an update.
     ranks: Vec<Mutex<Rank>>,
+    board: Arc<Board>,
     report: Report,
-    without_nccl: Option<TransportError>,
 }
 
 /// A device, and its part of the boxes.
@@ -72,9 +49,6 @@ struct Rank {
     broad_phase: DeviceDistributed,
     boxes: Buffer<Aabb>,
     filters: Buffer<Filter>,
-    staging: Option<Pinned<u8>>,
-    /// All ranks have one, or memory goes over the host.
-    communicator: Option<Communicator>,
 }
 
 impl Devices {
@@ -89,39 +63,11 @@ impl Devices {
 
     /// Makes a broad phase on the devices of these numbers. One that is named twice has two ranks.
     ///
-    /// Several devices are connected by NCCL ([`Nccl::new`] says what that takes). If it is missing
-    /// or fails, which may take a minute, memory goes over the host, and
-    /// [`Devices::without_nccl`] says why.
-    ///
     /// # Errors
     ///
     /// [`Error::Rank`] with the rank of a device that does not exist or refuses memory, and if no
-    /// device is named; [`Error::Transport`] if a device fails while it is connected, or if the
-    /// system starts no thread for one.
+    /// device is named.
     pub fn new(config: Config, devices: impl IntoIterator<Item = usize>) -> Result<Self> {
-        let mut made = Self::over(TransportKind::Staged, config, devices)?;
-        if made.ranks.len() > 1 {
-            match made.connect() {
-                Err(Error::Transport(error)) if error.is_of_nccl() => {
-                    made.without_nccl = Some(error);
-                }
-                connected => connected?,
-            }
-        }
-        Ok(made)
-    }
-
-    /// Makes a broad phase as [`Devices::new`], whose memory goes from device to device in a given
-    /// way.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Devices::new`]; [`Error::Transport`] with the errors of [`Nccl::new`].
-    pub fn over(
-        kind: TransportKind,
-        config: Config,
-        devices: impl IntoIterator<Item = usize>,
-    ) -> Result<Self> {
         let one = |(rank, device)| {
             let broad_phase =
                 DeviceDistributed::new(config.clone(), device).map_err(named(rank))?;
@@ -129,8 +75,6 @@ impl Devices {
                 boxes: broad_phase.stream().alloc(0).map_err(failed(rank))?,
                 filters: broad_phase.stream().alloc(0).map_err(failed(rank))?,
                 broad_phase,
-                staging: None,
-                communicator: None,
             }))
         };
         let ranks: Result<Vec<_>> = devices.into_iter().enumerate().map(one).collect();
@@ -140,52 +84,17 @@ impl Devices {
             let cause = Cause::Engine { detail };
             return Err(Error::Rank { rank: 0, cause });
         }
-        let mut made = Self {
+        let devices = |rank: &Mutex<Rank>| lock(rank).broad_phase.stream().device().clone();
+        let devices: Vec<_> = ranks.iter().map(devices).collect();
+        for (rank, device) in devices.iter().enumerate() {
+            let others = devices.iter().map(|other| other.info().ordinal);
+            reach(device, others).map_err(failed(rank))?;
+        }
+        Ok(Self {
             ranks,
+            board: Arc::default(),
             report: Report::default(),
-            without_nccl: None,
-        };
-        match kind {
-            TransportKind::Staged => {}
-            TransportKind::Nccl => made.connect()?,
-        }
-        Ok(made)
-    }
-
-    /// Connects the devices by NCCL.
-    fn connect(&mut self) -> Result<()> {
-        let ranks = &self.ranks;
-        let made = Threads::run(ranks.len(), LIMIT, |threads| {
-            let one = lock(&ranks[threads.rank()]);
-            Communicator::new(threads, one.broad_phase.stream(), EXCHANGE_LIMIT)
-        })?;
-        let made: Result<Vec<_>, _> = made.into_iter().collect();
-        for (one, communicator) in self.ranks.iter_mut().zip(made?) {
-            locked(one).communicator = Some(communicator);
-        }
-        Ok(())
-    }
-
-    /// Returns how memory goes from device to device. It goes over the host after an update with
-    /// [`Error::Transport`], and where [`Devices::new`] was given one device, which needs no NCCL.
-    #[must_use]
-    pub fn transport(&self) -> TransportKind {
-        match self
-            .ranks
-            .iter()
-            .all(|one| lock(one).communicator.is_some())
-        {
-            true => TransportKind::Nccl,
-            false => TransportKind::Staged,
-        }
-    }
-
-    /// Returns why [`Devices::new`] did without NCCL: it is missing, or could not connect the
-    /// devices. It is `None` for one device, after [`Devices::over`], and for a connection that was
-    /// lost later.
-    #[must_use]
-    pub const fn without_nccl(&self) -> Option<&TransportError> {
-        self.without_nccl.as_ref()
+        })
     }
 
     /// Finds the overlapping pairs of these boxes and, with [`Config::events`], which of them
@@ -195,8 +104,8 @@ impl Devices {
     /// # Errors
     ///
     /// [`Error::Rank`] with the device that failed and the cause, such as an invalid box, whose id
-    /// is its index; [`Error::Transport`] if the devices lose each other, by NCCL also at its time
-    /// limit, or if the system starts no thread for one.
+    /// is its index; [`Error::Transport`] if the devices lose each other, or if the system starts
+    /// no thread for one.
     pub fn update(&mut self, boxes: &[Aabb]) -> Result<&Report> {
         self.find(boxes, None)
     }
@@ -220,27 +129,25 @@ impl Devices {
     }
 
     fn find(&mut self, boxes: &[Aabb], filters: Option<&[Filter]>) -> Result<&Report> {
-        if self.transport() == TransportKind::Staged {
-            // Where an exchange failed on one rank, others may still have connections.
-            for one in &mut self.ranks {
-                if let Some(mut left) = locked(one).communicator.take() {
-                    left.abort();
-                }
-            }
-        }
+        self.board.clear();
         let (n, count) = (boxes.len(), self.ranks.len());
         let border = |rank: usize| (n as u128 * rank as u128 / count as u128) as usize;
-        let ranks = &self.ranks;
+        let (ranks, board) = (&self.ranks, &self.board);
         let results = Threads::run(count, LIMIT, |threads| {
             let rank = threads.rank();
             let part = border(rank)..border(rank + 1);
             let first = part.start as u64;
             let filters = filters.map(|filters| &filters[part.clone()]);
-            lock(&ranks[rank]).update(threads, first, &boxes[part], filters)
+            let transport = Peers::on(threads, Arc::clone(board));
+            lock(&ranks[rank]).update(transport, first, &boxes[part], filters)
         })?;
         // A rank that fails alone has the others miss it, so its error says more.
         let mut failed: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
-        failed.sort_by_key(|error| matches!(error, Error::Transport(_)));
+        failed.sort_by_key(|error| match error {
+            Error::Transport(TransportError::Elsewhere { .. }) => 2,
+            Error::Transport(_) => 1,
+            _ => 0,
+        });
         if let Some(error) = failed.into_iter().next() {
             return Err(error);
         }
@@ -298,7 +205,7 @@ impl Devices {
     }
 
     /// Forgets the last update: in the next one all pairs start. Needed after
-    /// [`Cause::OutOfStep`] and [`Error::Transport`].
+    /// [`Cause::OutOfStep`], which an [`Error::Transport`] at the end of an update leads to.
     ///
     /// # Errors
     ///
@@ -309,6 +216,7 @@ impl Devices {
         for (rank, one) in self.ranks.iter_mut().enumerate() {
             locked(one).broad_phase.clear().map_err(named(rank))?;
         }
+        self.board.clear();
         self.report = Report::default();
         Ok(())
     }
@@ -318,12 +226,12 @@ impl Rank {
     /// Updates by this rank's part of the boxes, the first of which has the id `first`.
     fn update(
         &mut self,
-        threads: &mut Threads,
+        mut transport: Peers<&mut Threads>,
         first: u64,
         boxes: &[Aabb],
         filters: Option<&[Filter]>,
     ) -> Result<()> {
-        let rank = threads.rank();
+        let rank = transport.rank();
         let stream = self.broad_phase.stream();
         upload(stream, &mut self.boxes, boxes).map_err(failed(rank))?;
         let mut frame = DeviceFrame::from_id(first, self.boxes.slice());
@@ -331,16 +239,7 @@ impl Rank {
             upload(stream, &mut self.filters, filters).map_err(failed(rank))?;
             frame = frame.filters(self.filters.slice());
         }
-        if let Some(communicator) = self.communicator.take() {
-            let mut transport = Nccl::with(threads, communicator);
-            let done = self.broad_phase.update(&mut transport, frame).map(drop);
-            self.communicator = transport.take_communicator();
-            return done;
-        }
-        let mut transport = Staged::with(threads, self.staging.take());
-        let done = self.broad_phase.update(&mut transport, frame).map(drop);
-        self.staging = transport.into_staging();
-        done
+        self.broad_phase.update(&mut transport, frame).map(drop)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::frame::DeviceFrame;
 use super::search::search;
 use crate::Cause;
+use crate::report::Tested;
 use gpu::Stream;
 use sap::BroadPhase;
 use std::io;
@@ -10,7 +11,7 @@ use std::panic;
 use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
 /// An engine, and the tests of its last search.
-type Done<'a> = (&'a mut BroadPhase, Result<u64, Cause>);
+type Done<'a> = (&'a mut BroadPhase, Result<Tested, Cause>);
 
 /// An engine that may be at work on a thread of its own.
 pub(super) enum Engine<'scope, 'a> {
@@ -43,7 +44,7 @@ impl<'scope, 'a: 'scope> Engine<'scope, 'a> {
     /// Waits for the end of a search.
     pub(super) fn join(self) -> Result<Done<'a>, Cause> {
         let thread = match self {
-            Self::Idle(engine) => return Ok((engine, Ok(0))),
+            Self::Idle(engine) => return Ok((engine, Ok(Tested::default()))),
             Self::AtWork(thread) => thread.map_err(|error| Cause::Engine {
                 detail: format!("no thread for the engine: {error}"),
             })?,

@@ -2,6 +2,7 @@
 //! the device of their rank.
 
 mod abi;
+mod agree;
 mod broad_phase;
 mod brought_ids;
 mod cells;
@@ -14,6 +15,7 @@ mod kernels;
 mod named_pairs;
 mod nccl;
 mod owned_pairs;
+mod peers;
 mod search;
 mod sort;
 mod staged;
@@ -23,9 +25,10 @@ mod tuning;
 mod update;
 
 pub use broad_phase::DeviceDistributed;
-pub use devices::{Devices, TransportKind};
+pub use devices::Devices;
 pub use frame::DeviceFrame;
 pub use nccl::{Nccl, set_nccl_library};
+pub use peers::Peers;
 pub use sort::DeviceSorter;
 pub use staged::Staged;
 pub use transport::DeviceTransport;

@@ -7,6 +7,7 @@ use crate::{Cause, Pair};
 use gpu::{Buffer, ByValue, Launch, Scratch, Slice, Stream, args, blocks};
 use gpusort::cuda::{Request, Sorter, SorterConfig};
 use gpusort::{Key, SortOptions};
+use sap::BroadPhase;
 use sap::internals::differences::{self, List, Space, first_capacity};
 
 /// A sorter and its scratch memory.
@@ -38,75 +39,137 @@ pub(crate) struct Owned {
     pub(crate) pairs: Buffer<Pair>,
     pub(crate) started: Buffer<Pair>,
     pub(crate) ended: Buffer<Pair>,
+    /// Those of `pairs` that are with boxes of other ranks, excluded ones included.
+    came: Buffer<Pair>,
+    /// Whether some pairs were excluded.
+    excludes: bool,
 }
 
-/// The pairs of two boxes of a rank, in order and by the indices of its frame.
+/// What an engine found among the boxes of a rank: in order, and by the indices of its frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Own<'a> {
     pub(crate) pairs: Slice<'a, sap::Pair>,
+    /// What started and what ended, if the engine knows.
+    pub(crate) events: Option<[Slice<'a, sap::Pair>; 2]>,
+}
+
+impl<'a> Own<'a> {
+    /// What an engine found in its last update.
+    pub(crate) fn of(engine: &'a BroadPhase) -> Result<Self, Cause> {
+        Ok(Self {
+            pairs: engine.device_pairs()?,
+            events: Some(engine.device_events()?),
+        })
+    }
+
+    /// Pairs of which no events are known.
+    pub(crate) const fn pairs(pairs: Slice<'a, sap::Pair>) -> Self {
+        Self {
+            pairs,
+            events: None,
+        }
+    }
+}
+
+/// What a rank knows of its boxes once all pairs are found.
+#[derive(Clone, Copy)]
+pub(crate) struct Brings<'a> {
     pub(crate) frame: &'a DeviceFrame<'a>,
     /// Whether any rank lists its ids. Then several boxes may have the same.
     pub(crate) has_listed_ids: bool,
 }
 
-/// The pairs of a rank with boxes of others, in order: the indices of their boxes `a`, and the ids
-/// of their boxes `b`.
+/// The pairs of a rank with boxes of others, in order.
 pub(crate) struct Came {
-    a: Buffer<u32>,
-    b: Buffer<u64>,
+    pairs: Buffer<Pair>,
+    /// What started and what ended among them, if the engine knows the rest.
+    events: Option<[Buffer<Pair>; 2]>,
 }
 
 impl Came {
-    /// Puts pairs in order.
+    /// Puts pairs in order, and compares them with those of the last update, if some are given.
     pub(crate) fn new(
         kernels: &Kernels,
         sorting: &mut Sorting,
-        pairs: Slice<abi::Found>,
+        (pairs, frame): (Slice<abi::Found>, &DeviceFrame),
+        last: Option<&Owned>,
     ) -> Result<Self, Cause> {
-        let (stream, n) = (&kernels.stream, pairs.len());
-        let [mut a, mut a_sorted] = [stream.alloc::<u32>(n)?, stream.alloc::<u32>(n)?];
-        let [mut b, mut b_sorted] = [stream.alloc::<u64>(n)?, stream.alloc::<u64>(n)?];
-        if n > 0 {
-            // SAFETY: there is an `a` and a `b` for each pair.
-            unsafe {
-                kernels.for_each(
-                    &kernels.split,
-                    n,
-                    &args![pairs, n as u64, a.slice_mut(), b.slice_mut()],
-                )?
-            };
-            // By `b`, then by `a`: the sorts are stable.
-            let by_b = Request::keys(b.slice(), b_sorted.slice_mut());
-            let by_b = by_b.values(a.slice(), a_sorted.slice_mut());
-            sorting.sort(stream, by_b)?;
-            let by_a = Request::keys(a_sorted.slice(), a.slice_mut());
-            let by_a = by_a.values(b_sorted.slice(), b.slice_mut());
-            sorting.sort(stream, by_a)?;
-        }
-        Ok(Self { a, b })
+        let pairs = sorted(kernels, sorting, pairs, frame)?;
+        let compare = |last: &Owned| {
+            let lists = [pairs.slice(), last.came.slice()];
+            changes(kernels, lists, last.events().map(|list| list.len()))
+        };
+        let events = last.map(compare).transpose()?;
+        Ok(Self { pairs, events })
     }
+}
 
-    /// Merges the pairs with those of two boxes of this rank.
-    fn merged(&self, kernels: &Kernels, of: Own) -> Result<Buffer<Pair>, Cause> {
-        let Own {
-            pairs: kept,
-            frame,
-            has_listed_ids,
-        } = of;
-        let (stream, own, n) = (&kernels.stream, kept.len(), self.a.len());
-        let mut pairs = stream.alloc::<Pair>(own + n)?;
-        let own_blocks = blocks(own, ITEMS);
+/// Puts pairs that came in order, with the ids of their boxes `a`.
+fn sorted(
+    kernels: &Kernels,
+    sorting: &mut Sorting,
+    pairs: Slice<abi::Found>,
+    frame: &DeviceFrame,
+) -> Result<Buffer<Pair>, Cause> {
+    let (stream, n) = (&kernels.stream, pairs.len());
+    let mut out = stream.alloc::<Pair>(n)?;
+    if n == 0 {
+        return Ok(out);
+    }
+    let [mut a, mut a_sorted] = [stream.alloc::<u32>(n)?, stream.alloc::<u32>(n)?];
+    let [mut b, mut b_sorted] = [stream.alloc::<u64>(n)?, stream.alloc::<u64>(n)?];
+    // SAFETY: there is an `a` and a `b` for each pair.
+    unsafe {
+        kernels.for_each(
+            &kernels.split,
+            n,
+            &args![pairs, n as u64, a.slice_mut(), b.slice_mut()],
+        )?
+    };
+    // By `b`, then by `a`: the sorts are stable.
+    let by_b = Request::keys(b.slice(), b_sorted.slice_mut());
+    let by_b = by_b.values(a.slice(), a_sorted.slice_mut());
+    sorting.sort(stream, by_b)?;
+    let by_a = Request::keys(a_sorted.slice(), a.slice_mut());
+    let by_a = by_a.values(b_sorted.slice(), b.slice_mut());
+    sorting.sort(stream, by_a)?;
+    let (memory, ids) = (frame.ids.memory()?, ByValue(frame.ids.abi()));
+    stream.using(memory.as_slice(), || {
+        // SAFETY: `a` are indices of the frame, and there is memory for each pair.
+        unsafe {
+            kernels.for_each(
+                &kernels.join,
+                n,
+                &args![a.slice(), b.slice(), n as u64, ids, out.slice_mut()],
+            )
+        }
+    })?;
+    Ok(out)
+}
+
+impl Brings<'_> {
+    /// Merges pairs of two boxes of this rank with others, and checks that no two are equal if that
+    /// is asked for.
+    fn merged(
+        &self,
+        kernels: &Kernels,
+        own: Slice<sap::Pair>,
+        other: &Buffer<Pair>,
+        checks: bool,
+    ) -> Result<Buffer<Pair>, Cause> {
+        let (stream, n) = (&kernels.stream, other.len());
+        let mut pairs = stream.alloc::<Pair>(own.len() + n)?;
+        let own_blocks = blocks(own.len(), ITEMS);
         let all = own_blocks + blocks(n, THREADS);
         let twice = || stream.alloc_zeroed::<u64>(Twice::WORDS);
-        let mut twice = has_listed_ids.then(twice).transpose()?;
+        let mut twice = checks.then(twice).transpose()?;
         if all > 0 {
             let merge = ByValue(Merge {
-                own: kept.device_ptr(),
-                own_count: own as u64,
-                a: self.a.slice().device_ptr(),
-                b: self.b.slice().device_ptr(),
+                own: own.device_ptr(),
+                own_count: own.len() as u64,
+                other: other.slice().device_ptr(),
                 count: n as u64,
-                ids: frame.ids.abi(),
+                ids: self.frame.ids.abi(),
                 out: pairs.slice_mut().device_ptr(),
                 twice: match &mut twice {
                     Some(twice) => twice.slice_mut().device_ptr().cast(),
@@ -114,14 +177,13 @@ impl Came {
                 },
             });
             let launch = Launch::linear(all, THREADS);
-            let memory = frame.ids.memory()?.into_iter().chain([kept.memory()?]);
+            let memory = self.frame.ids.memory()?.into_iter().chain([own.memory()?]);
             stream.using(&memory.collect::<Vec<_>>(), || {
                 // SAFETY: both lists are sorted and have their counts, and the result is for all.
                 unsafe { stream.launch(&kernels.merge, &launch, &args![merge, own_blocks]) }
             })?;
         }
         if let Some(twice) = twice {
-            // This also waits for the last work that reads ids of the frame.
             Twice::check(&stream.to_vec(twice.slice())?)?;
         }
         Ok(pairs)
@@ -135,6 +197,8 @@ impl Owned {
             pairs: stream.alloc(0)?,
             started: stream.alloc(0)?,
             ended: stream.alloc(0)?,
+            came: stream.alloc(0)?,
+            excludes: false,
         })
     }
 
@@ -142,19 +206,46 @@ impl Owned {
     /// ones. `last` are the lists of the last update if events are wanted.
     pub(crate) fn new(
         kernels: &Kernels,
-        own: Own,
-        came: &Came,
+        brings: Brings,
+        (own, came): (Own, Came),
         last: Option<&Self>,
     ) -> Result<Self, Cause> {
-        let pairs = came.merged(kernels, own)?;
-        let mut owned = Self {
-            pairs: without(kernels, pairs, own.frame.excluded)?,
-            ..Self::none(&kernels.stream)?
+        let known = match (own.events, came.events) {
+            (Some(own), Some([started, ended])) => Some([
+                brings.merged(kernels, own[0], &started, false)?,
+                brings.merged(kernels, own[1], &ended, false)?,
+            ]),
+            _ => None,
         };
-        if let Some(last) = last {
-            [owned.started, owned.ended] = owned.changes(kernels, last)?;
-        }
-        Ok(owned)
+        // After the others, as it waits for all work that reads ids of the frame if these are
+        // listed.
+        let pairs = brings.merged(kernels, own.pairs, &came.pairs, brings.has_listed_ids)?;
+        let pairs = without(kernels, pairs, brings.frame.excluded)?;
+        let [started, ended] = match (known, last) {
+            (Some(known), _) => known,
+            (None, Some(last)) => {
+                let lists = [pairs.slice(), last.pairs.slice()];
+                changes(kernels, lists, last.events().map(|list| list.len()))?
+            }
+            (None, None) => [kernels.stream.alloc(0)?, kernels.stream.alloc(0)?],
+        };
+        Ok(Self {
+            pairs,
+            started,
+            ended,
+            came: came.pairs,
+            excludes: !brings.frame.excluded.is_empty(),
+        })
+    }
+
+    /// Tells whether the events of a frame without other ids are those of its parts: no pair is, or
+    /// was, excluded.
+    pub(crate) const fn is_whole(&self, frame: &DeviceFrame) -> bool {
+        !self.excludes && frame.excluded.is_empty()
+    }
+
+    fn events(&self) -> [Slice<'_, Pair>; 2] {
+        [self.started.slice(), self.ended.slice()]
     }
 
     /// Returns the lengths of the three lists.
@@ -165,33 +256,36 @@ impl Owned {
     /// Drops some of the events that ended and started. Both lists are sorted.
     pub(crate) fn settled(self, kernels: &Kernels, dropped: &[Vec<Pair>; 2]) -> gpu::Result<Self> {
         Ok(Self {
-            pairs: self.pairs,
             started: without(kernels, self.started, &dropped[1])?,
             ended: without(kernels, self.ended, &dropped[0])?,
+            ..self
         })
     }
+}
 
-    /// Finds what started and what ended: the pairs that only this update has, and those that only
-    /// the last one has. It waits for their numbers.
-    fn changes(&self, kernels: &Kernels, last: &Self) -> gpu::Result<[Buffer<Pair>; 2]> {
-        let (stream, lists) = (&kernels.stream, [self.pairs.slice(), last.pairs.slice()]);
-        let [mut capacity, changed] = [lists, [last.started.slice(), last.ended.slice()]]
-            .map(|lists| lists.map(|list| list.len()));
-        for (capacity, changed) in capacity.iter_mut().zip(changed) {
-            *capacity = first_capacity(*capacity).max((2 * changed).min(*capacity));
+/// Finds what started and what ended: the pairs that only the first list has, and those that only
+/// the second has, of which there were `expected` the last time. It waits for their numbers.
+fn changes(
+    kernels: &Kernels,
+    lists: [Slice<Pair>; 2],
+    expected: [usize; 2],
+) -> gpu::Result<[Buffer<Pair>; 2]> {
+    let stream = &kernels.stream;
+    let mut capacity = lists.map(|list| list.len());
+    for (capacity, expected) in capacity.iter_mut().zip(expected) {
+        *capacity = first_capacity(*capacity).max((2 * expected).min(*capacity));
+    }
+    loop {
+        let mut out = [stream.alloc(capacity[0])?, stream.alloc(capacity[1])?];
+        let found = differences(kernels, lists, &mut out)?;
+        if found[0] <= capacity[0] && found[1] <= capacity[1] {
+            let [started, ended] = out;
+            return Ok([
+                shortened(stream, started, found[0])?,
+                shortened(stream, ended, found[1])?,
+            ]);
         }
-        loop {
-            let mut out = [stream.alloc(capacity[0])?, stream.alloc(capacity[1])?];
-            let found = differences(kernels, lists, &mut out)?;
-            if found[0] <= capacity[0] && found[1] <= capacity[1] {
-                let [started, ended] = out;
-                return Ok([
-                    shortened(stream, started, found[0])?,
-                    shortened(stream, ended, found[1])?,
-                ]);
-            }
-            capacity = found;
-        }
+        capacity = found;
     }
 }
 

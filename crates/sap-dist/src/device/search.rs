@@ -10,9 +10,11 @@ use super::survey::Surveyed;
 use super::tuning::{GROUPS, MAX_UNPLANNED, MIN_BOXES_PER_AWAY};
 use crate::Cause;
 use crate::outline::Outline;
+use crate::report::Tested;
 use crate::wire::Lists;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Buffer, ByValue, Event, Slice, Stream, args};
+use sap::internals::has_list;
 use sap::{Aabb, BroadPhase, Filter};
 use std::ops::Range;
 
@@ -364,17 +366,18 @@ fn no_device() -> Cause {
 }
 
 /// Finds the pairs of some boxes, after the event `ready` and before the work that `stream` gets.
-/// Returns the tests.
+/// Returns what was tested.
 pub(super) fn search(
     engine: &mut BroadPhase,
     (ready, stream): (&Event, &Stream),
     boxes: sap::DeviceFrame,
-) -> Result<u64, Cause> {
+) -> Result<Tested, Cause> {
     let own = engine.stream().cloned().ok_or_else(no_device)?;
     own.wait(ready)?;
     let tests = engine.update_device(boxes)?.stats.tests;
     stream.wait(&own.record()?)?;
-    Ok(tests)
+    let by_list = tests > 0 && has_list(engine);
+    Ok(Tested { tests, by_list })
 }
 
 /// Returns the pairs of the last search of an engine.

@@ -16,20 +16,10 @@ pub struct Staged<T> {
 impl<T: Transport> Staged<T> {
     /// A transport over `transport`. It allocates its pinned memory, 16 MiB, when it is used first.
     pub const fn new(transport: T) -> Self {
-        Self::with(transport, None)
-    }
-
-    /// A transport that uses the pinned memory of one that was used before.
-    pub(super) const fn with(transport: T, staging: Option<Pinned<u8>>) -> Self {
         Self {
             below: Below::new(transport),
-            staging: Staging(staging),
+            staging: Staging(None),
         }
-    }
-
-    /// Returns the pinned memory, for the next transport.
-    pub(super) fn into_staging(self) -> Option<Pinned<u8>> {
-        self.staging.0
     }
 }
 

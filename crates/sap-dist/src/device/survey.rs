@@ -22,6 +22,8 @@ pub(crate) struct Surveyed {
     pub(crate) records: Vec<u64>,
     /// The same numbers for each block of boxes.
     table: Buffer<u32>,
+    /// A bit for each box that has a record.
+    travels: Buffer<u32>,
     cells: Cells,
 }
 
@@ -49,6 +51,7 @@ impl Surveyed {
             ranks * PLACES
         };
         let mut table = stream.alloc::<u32>(kinds * blocks as usize)?;
+        let mut travels = stream.alloc::<u32>(frame.len().div_ceil(u32::BITS as usize))?;
         let own = size_of::<Survey>() / size_of::<u64>();
         let mut words = stream.alloc_zeroed::<u64>(own + kinds)?;
         let (counted, records) = words.slice_mut().split_at(own)?;
@@ -56,7 +59,8 @@ impl Surveyed {
         stream.using(&frame.memory()?, || {
             let (frame, cells) = (ByValue(frame.abi()), ByValue(cells));
             // SAFETY: the frame has its boxes, the cells are of as many ranks, there is a count for
-            // each rank and place, and the table has as many for each block.
+            // each rank and place, the table has as many for each block, and there is a bit for
+            // each box.
             unsafe {
                 stream.launch(
                     &kernels.survey,
@@ -68,7 +72,8 @@ impl Surveyed {
                         address(last_ids),
                         counted,
                         records,
-                        table.slice_mut()
+                        table.slice_mut(),
+                        travels.slice_mut()
                     ],
                 )
             }
@@ -96,6 +101,7 @@ impl Surveyed {
             invalid,
             records: words[own..].to_vec(),
             table,
+            travels,
             cells,
         })
     }
@@ -158,6 +164,7 @@ impl Surveyed {
                     format.words() as u32,
                     u32::from(format.ids),
                     offsets.slice(),
+                    self.travels.slice(),
                     records
                 ],
             )

@@ -9,7 +9,7 @@ use super::format::Format;
 use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS};
 use super::named_pairs::{Grouped, Named};
-use super::owned_pairs::{Came, Own, Owned, Sorting};
+use super::owned_pairs::{Brings, Came, Own, Owned, Sorting};
 use super::search::{About, Cell, Copies, FoundBy, pairs_of, search};
 use super::survey::Surveyed;
 use super::transport::DeviceTransport;
@@ -23,6 +23,7 @@ use crate::results;
 use crate::{Cause, Transport};
 use gpu::{Buffer, Launch, Scratch, Slice, Stream, args, blocks};
 use sap::{Aabb, BroadPhase};
+use std::mem;
 use std::thread::{self, Scope};
 
 /// What a rank has besides the engine for its homes, which may be at work on another thread.
@@ -38,6 +39,9 @@ pub(super) struct State {
     brought: Brought,
     /// What the ranks agreed on last, also in an update that failed then.
     found_by: FoundBy,
+    /// Whether the engine has searched the boxes of the last update, so that it knows the events
+    /// after it.
+    follows: bool,
 }
 
 /// Where threads are started that end before the update does.
@@ -48,6 +52,8 @@ struct Begun<'frame, 'scope, 'env, 'a> {
     frame: &'frame DeviceFrame<'a>,
     scope: Spawn<'scope, 'env>,
     engine: Engine<'scope, 'a>,
+    /// Whether the engine knows the boxes of the last update.
+    follows: bool,
 }
 
 /// What an update measures of itself.
@@ -104,6 +110,7 @@ impl State {
             incoming: Scratch::new(),
             brought: Brought::NOTHING,
             found_by: FoundBy::Cell,
+            follows: false,
         })
     }
 
@@ -114,6 +121,7 @@ impl State {
         self.cells = None;
         self.brought = Brought::NOTHING;
         self.found_by = FoundBy::Cell;
+        self.follows = false;
         Ok(())
     }
 
@@ -141,7 +149,8 @@ impl State {
     ) -> Result<()> {
         // Ranks that searched what they bring in the last update usually do so again, so the engine
         // starts before all have agreed on that. If they do not, what it found is dropped.
-        thread::scope(|scope| {
+        let updated = thread::scope(|scope| {
+            let follows = mem::take(&mut self.follows);
             let mut engine = Engine::Idle(homes);
             if self.found_by == FoundBy::Bringer {
                 engine = engine.start(scope, &self.kernels.stream, *frame);
@@ -150,9 +159,16 @@ impl State {
                 frame,
                 scope,
                 engine,
+                follows,
             };
             self.take_steps(transport, begun)
-        })
+        });
+        if updated.is_err() {
+            // Work that reads the frame may still be queued. The error of the update says more than
+            // that of this wait.
+            let _: gpu::Result<()> = self.kernels.stream.synchronize();
+        }
+        updated
     }
 
     fn take_steps<'scope, 'a: 'scope, T: DeviceTransport>(
@@ -203,6 +219,7 @@ impl State {
             frame,
             scope,
             engine,
+            follows,
         } = begun;
         let (rank, ranks) = (transport.rank(), transport.size());
         let (kernels, stream) = (&self.kernels, &self.kernels.stream);
@@ -241,7 +258,7 @@ impl State {
                 Some(engine) => {
                     // What it may have found is of no use, and neither is its error.
                     let (homes, _) = engine.join()?;
-                    work.cell[2] += search(homes, (&stream.record()?, stream), cell.engine()?)?;
+                    work.add(search(homes, (&stream.record()?, stream), cell.engine()?)?);
                     named.divide(kernels, pairs_of(homes)?, cell.abi())?
                 }
                 None => stream.alloc(0)?,
@@ -249,36 +266,45 @@ impl State {
             Ok((named.group(kernels)?, kept))
         });
         measured.lap(2);
-        let (came, kept) = self.bring(transport, found)?;
+        let compares = follows && self.knows_events(outline, frame);
+        let (came, kept) = self.bring(transport, frame, found, compares)?;
         measured.lap(3);
 
-        let kept = match of_frame {
-            None => Ok(kept.slice()),
-            Some(engine) => engine.join().and_then(|(engine, tests)| {
-                measured.work.cell[2] += tests?;
-                pairs_of(engine)
+        let own = match of_frame {
+            None => Ok(Own::pairs(kept.slice())),
+            Some(engine) => engine.join().and_then(|(engine, tested)| {
+                measured.work.add(tested?);
+                Own::of(engine)
             }),
         };
         measured.lap(2);
+        let brings = Brings {
+            frame,
+            has_listed_ids: outline.has_listed_ids(),
+        };
         let last = self.protocol.config.events.then_some(&self.owned);
-        let owned = kept.and_then(|pairs| {
-            let own = Own {
-                pairs,
-                frame,
-                has_listed_ids: outline.has_listed_ids(),
-            };
-            Owned::new(&self.kernels, own, &came?, last)
-        });
+        let owned = own.and_then(|own| Owned::new(&self.kernels, brings, (own, came?), last));
         measured.lap(4);
         Ok(owned)
     }
 
+    /// Tells whether an engine that searched the boxes of the last update too knows what started
+    /// and ended among those of the frame.
+    fn knows_events(&self, outline: &Outline, frame: &DeviceFrame) -> bool {
+        self.protocol.config.events
+            && self.found_by == FoundBy::Bringer
+            && !outline.has_other_ids()
+            && self.owned.is_whole(frame)
+    }
+
     /// Brings pairs to the ranks that own them, if all ranks found theirs. Returns those that came,
-    /// in order, and what else was found.
+    /// in order and compared with the last ones if `compares` says so, and what else was found.
     fn bring<T: DeviceTransport, R>(
         &mut self,
         transport: &mut T,
+        frame: &DeviceFrame,
         found: Result<(Grouped, R), Cause>,
+        compares: bool,
     ) -> Result<(Result<Came, Cause>, R)> {
         let mut inbox = Inbox {
             memory: &mut self.incoming,
@@ -289,7 +315,9 @@ impl State {
         let (flow, (away, found)) = Flow::agree(transport, found, (counts, 1), &mut inbox)?;
         let came = flow.exchange(transport, away.pairs.slice(), inbox)?;
         let came = came.cast().map_err(Cause::from);
-        let came = came.and_then(|came| Came::new(&self.kernels, &mut self.sorting, came));
+        let last = compares.then_some(&self.owned);
+        let came =
+            came.and_then(|came| Came::new(&self.kernels, &mut self.sorting, (came, frame), last));
         Ok((came, found))
     }
 
@@ -365,6 +393,7 @@ impl State {
             .conclude(transport, outline, cuts, (&state, &work))?;
         if let Some((owned, brought)) = result {
             self.owned = owned;
+            self.follows = self.found_by == FoundBy::Bringer;
             if let Some(brought) = brought {
                 self.brought = brought;
             }

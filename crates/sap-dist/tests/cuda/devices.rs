@@ -5,8 +5,7 @@ use crate::common::churn::some_filter;
 use crate::common::random::{Random, uniform_in};
 use libtest_mimic::Failed;
 use sap::{Aabb, Backend, BroadPhase, Filter, Frame, OnInvalid, OverlapRule};
-use sap_dist::{Cause, Config, Devices, Error, List, Pair, TransportKind};
-use std::ops::RangeInclusive;
+use sap_dist::{Cause, Config, Devices, Error, List, Pair};
 
 pub const ALL: &[(&str, Check)] = &[
     (
@@ -40,18 +39,11 @@ fn wide(pairs: &[sap::Pair]) -> Vec<Pair> {
     pairs.iter().map(wide).collect()
 }
 
-fn same_lists_as_one_engine() -> Result<(), Failed> {
-    same_lists_over(TransportKind::Staged, 1..=unless_quick(5, 3))
-}
-
 /// The number of boxes changes too, so that boxes change devices.
-pub(super) fn same_lists_over(
-    kind: TransportKind,
-    counts: RangeInclusive<usize>,
-) -> Result<(), Failed> {
+fn same_lists_as_one_engine() -> Result<(), Failed> {
     let n = unless_quick(100_000, 800);
     for rule in [OverlapRule::Closed, OverlapRule::Open] {
-        for count in counts.clone() {
+        for count in 1..=unless_quick(5, 3) {
             let config = Config {
                 rule,
                 on_invalid: OnInvalid::Skip,
@@ -63,7 +55,7 @@ pub(super) fn same_lists_over(
                 on_invalid: OnInvalid::Skip,
                 ..sap::Config::default()
             })?;
-            let mut devices = Devices::over(kind, config, (0..count).map(device_of))?;
+            let mut devices = Devices::new(config, (0..count).map(device_of))?;
             for (seed, n) in [(1, n), (1, n), (2, n), (2, n / 2), (3, 2), (3, 0), (1, n)] {
                 let mut boxes = uniform_in(n, [(n as f32).cbrt(); 3], seed);
                 if let Some(last) = boxes.last_mut() {
@@ -83,7 +75,6 @@ pub(super) fn same_lists_over(
                 );
                 let expected = [one.pairs(), one.started(), one.ended()].map(wide);
                 assert!(lists(&devices)? == expected, "{count} devices, {n} boxes");
-                assert_eq!(devices.transport(), kind);
             }
         }
     }

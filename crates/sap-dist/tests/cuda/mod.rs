@@ -6,14 +6,15 @@ mod faults;
 mod ids;
 pub mod nccl;
 mod pairs;
+mod peers;
 mod sort;
 
 use crate::common::{LIMIT, Part, Scene, compare};
 use gpu::{Slice, SliceMut};
 use libtest_mimic::{Failed, Trial};
 use sap_dist::{
-    Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Report, Result, Staged, Threads,
-    Transport, TransportKind,
+    Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Peers, Report, Result, Staged,
+    Threads, Transport,
 };
 
 /// A check.
@@ -21,7 +22,7 @@ type Check = fn() -> Result<(), Failed>;
 
 pub fn trials() -> Vec<Trial> {
     let all = pairs::ALL.iter().chain(ids::ALL).chain(faults::ALL);
-    let all = all.chain(devices::ALL).chain(sort::ALL);
+    let all = all.chain(devices::ALL).chain(peers::ALL).chain(sort::ALL);
     let mut trials: Vec<Trial> = all.map(|&(name, check)| Trial::test(name, check)).collect();
     trials.extend(nccl::trials());
     let Err(error) = gpu::Device::first() else {
@@ -72,6 +73,14 @@ fn divide_mut<'a>(
 /// Returns the device of a rank.
 fn device_of(rank: usize) -> usize {
     rank % gpu::Device::count().unwrap_or(1).max(1)
+}
+
+/// How memory goes from device to device.
+#[derive(Clone, Copy)]
+enum Way {
+    Driver,
+    Nccl,
+    Host,
 }
 
 /// How ranks bring their boxes.
@@ -219,24 +228,32 @@ fn run<T: DeviceTransport>(
 
 /// Runs the frames on some ranks and compares all with one engine on the CPU.
 fn check(moments: &[Moment], ranks: usize, config: &Config) -> Result<Vec<Report>, Failed> {
-    check_over(TransportKind::Staged, moments, ranks, config)
+    check_over(Way::Host, moments, ranks, config)
 }
 
 /// Does so with memory that goes from device to device in a given way.
 fn check_over(
-    kind: TransportKind,
+    way: Way,
     moments: &[Moment],
     ranks: usize,
     config: &Config,
 ) -> Result<Vec<Report>, Failed> {
     let one = |threads: &mut Threads| -> Result<Vec<Part>, Failed> {
         let mut broad_phase = DeviceDistributed::new(config.clone(), device_of(threads.rank()))?;
-        match kind {
-            TransportKind::Nccl => {
+        match way {
+            Way::Driver => {
+                let device = broad_phase.stream().device().clone();
+                run(
+                    &mut Peers::new(threads, &device)?,
+                    &mut broad_phase,
+                    moments,
+                )
+            }
+            Way::Nccl => {
                 let mut transport = Nccl::new(threads, broad_phase.stream(), LIMIT)?;
                 run(&mut transport, &mut broad_phase, moments)
             }
-            _ => run(&mut Staged::new(threads), &mut broad_phase, moments),
+            Way::Host => run(&mut Staged::new(threads), &mut broad_phase, moments),
         }
     };
     let parts: Result<Vec<_>, Failed> = Threads::run(ranks, LIMIT, one)?.into_iter().collect();

@@ -2,19 +2,15 @@
 //! GPUs. With the emulated driver they use `fake/nccl.rs`, which also fails on demand: a process
 //! binds the library once, so each trial then runs in a process of its own.
 
-use super::devices::{lists, same_lists_over};
 use super::pairs::sequence;
-use super::{Check, Moment, check_over, divide, divide_mut, unless_quick};
+use super::peers::{self, exchange, exchange_every_length};
+use super::{Check, Moment, Way, check_over, divide, divide_mut, unless_quick};
 use crate::common::churn::some_filter;
 use crate::common::random::{Random, uniform_in};
 use crate::common::{LIMIT, Scene};
 use gpu::{Device, Stream};
 use libtest_mimic::{Failed, Trial};
-use sap::{Backend, BroadPhase};
-use sap_dist::{
-    Config, DeviceTransport, Devices, Error, Nccl, Threads, Traffic, Transport, TransportError,
-    TransportKind,
-};
+use sap_dist::{Config, DeviceTransport, Nccl, Threads, Transport, TransportError};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -29,10 +25,6 @@ const WORKING: &[(&str, Check)] = &[
     ("nccl::another_device", another_device),
     ("nccl::shared_device", shared_device),
     ("nccl::same_pairs", same_pairs),
-    ("nccl::devices::same_lists", || {
-        same_lists_over(TransportKind::Nccl, 2..=count().min(4))
-    }),
-    ("nccl::devices::take_what_there_is", take_what_there_is),
 ];
 
 /// Names, environment variables, and what then happens.
@@ -82,19 +74,19 @@ const FAILING: &[Faults] = &[
         hangs,
     ),
     (
-        "nccl::devices::go_on_over_the_host",
-        &[(PLAN, "ncclGroupEnd 1 3 2")],
-        go_on_over_the_host,
-    ),
-    (
-        "nccl::devices::do_without",
-        &[(PLAN, "ncclCommInitRankConfig 1 0 2")],
-        do_without,
-    ),
-    (
-        "nccl::devices::a_device_fails",
+        "nccl::a_device_fails",
         &[("RADSWEEP_EMULATE_FAULT", "cuDeviceGetUuid 2 999")],
         a_device_fails,
+    ),
+    (
+        "peers::a_copy_fails",
+        &[("RADSWEEP_EMULATE_FAULT", "cuMemcpyPeerAsync 3 1")],
+        peers::a_copy_fails,
+    ),
+    (
+        "peers::devices_go_on",
+        &[("RADSWEEP_EMULATE_FAULT", "cuMemcpyPeerAsync 5 1")],
+        peers::devices_go_on,
     ),
 ];
 
@@ -144,12 +136,7 @@ pub fn trials() -> Vec<Trial> {
             .collect();
     }
     let why = match Device::count() {
-        Ok(2..) => match Devices::over(TransportKind::Nccl, Config::default(), 0..2).err() {
-            Some(Error::Transport(
-                error @ (TransportError::NoNccl { .. } | TransportError::OldNccl { .. }),
-            )) => Some(error.to_string()),
-            _ => None,
-        },
+        Ok(2..) => no_nccl().map(|error| error.to_string()),
         _ => Some("it needs two GPUs".to_owned()),
     };
     if let Some(why) = &why {
@@ -159,6 +146,21 @@ pub fn trials() -> Vec<Trial> {
         Trial::test(name, check).with_ignored_flag(why.is_some())
     };
     WORKING.iter().map(trial).collect()
+}
+
+/// Returns why the machine has no NCCL that can be used, if so.
+fn no_nccl() -> Option<TransportError> {
+    let made = Threads::run(2, LIMIT, |threads| {
+        let stream = stream_of(threads.rank())?;
+        Nccl::new(threads, &stream, LIMIT).map(drop)
+    });
+    let first = made.ok()?.swap_remove(0).err();
+    first.filter(|error| {
+        matches!(
+            error,
+            TransportError::NoNccl { .. } | TransportError::OldNccl { .. }
+        )
+    })
 }
 
 /// Runs the trial that this process was started for.
@@ -239,74 +241,9 @@ fn with_transports<R: Send>(
     Threads::run(count(), LIMIT, run)?.into_iter().collect()
 }
 
-/// The byte at `k` of what goes from one rank to another in a round.
-fn byte(round: usize, from: usize, to: usize, k: usize) -> u8 {
-    (k + 31 * from + 57 * to + 101 * round) as u8
-}
-
-/// Makes an exchange and checks what came, and that nothing beside it was written.
-fn exchange(
-    transport: &mut impl DeviceTransport,
-    stream: &Stream,
-    round: usize,
-    length: impl Fn(usize, usize) -> usize,
-) -> Result<(), Failed> {
-    const BESIDE: [u8; 3] = [7; 3];
-    let (rank, ranks) = (transport.rank(), transport.size());
-    let message = |from, to| (0..length(from, to)).map(move |k| byte(round, from, to, k));
-    let [to, from] = [true, false].map(|out| -> Vec<usize> {
-        let one = |other| {
-            if out {
-                length(rank, other)
-            } else {
-                length(other, rank)
-            }
-        };
-        (0..ranks).map(one).collect()
-    });
-    let sent: Vec<u8> = (0..ranks).flat_map(|to| message(rank, to)).collect();
-    let expected: Vec<u8> = (0..ranks).flat_map(|from| message(from, rank)).collect();
-    let expected = [&BESIDE[..], &expected, &BESIDE].concat();
-    let sent = stream.from_slice(&sent)?;
-    let mut got = stream.from_slice(&vec![7_u8; expected.len()])?;
-    let end = expected.len() - BESIDE.len();
-    let outgoing = divide(sent.slice(), &to)?;
-    let mut incoming = divide_mut(got.range_mut(BESIDE.len()..end)?, &from)?;
-    transport.exchange_device(stream, &outgoing, &mut incoming)?;
-    assert!(stream.to_vec(got.slice())? == expected, "round {round}");
-    Ok(())
-}
-
 fn every_length() -> Result<(), Failed> {
-    let long = unless_quick(300_000_001, 300_001);
     with_transports(LIMIT, |mut transport, stream| {
-        let (rank, ranks) = (transport.rank(), transport.size());
-        let before = transport.traffic();
-        for (round, unit) in [0, 1, 13, 4096, long / ranks].into_iter().enumerate() {
-            // Unequal ones, some of them empty, also to the rank itself.
-            let length = |from: usize, to: usize| (from + 2 * to + round) % 3 * unit;
-            exchange(&mut transport, stream, round, length)?;
-            assert_eq!(transport.all_gather(&[9])?, vec![9; ranks]);
-        }
-        let sent = |round, unit| (0..ranks).map(move |to| (to, (rank + 2 * to + round) % 3 * unit));
-        let units = [0, 1, 13, 4096, long / ranks].into_iter().enumerate();
-        let to_others = units.flat_map(|(round, unit)| sent(round, unit));
-        let to_others: Vec<usize> = to_others
-            .filter(|&(to, bytes)| to != rank && bytes > 0)
-            .map(|(_, bytes)| bytes)
-            .collect();
-        let traffic: Traffic = transport.traffic();
-        assert_eq!(traffic.exchanges - before.exchanges, 5);
-        assert_eq!(traffic.messages - before.messages, to_others.len() as u64);
-        assert_eq!(
-            traffic.bytes - before.bytes,
-            to_others.iter().sum::<usize>() as u64
-        );
-        // Messages of the host go over the transport below.
-        let message = |to| vec![rank as u8, to as u8];
-        let got = transport.exchange((0..ranks).map(message).collect())?;
-        assert!((0..ranks).all(|from| got[from] == [from as u8, rank as u8]));
-        Ok(())
+        exchange_every_length(&mut transport, stream)
     })
     .map(drop)
 }
@@ -358,28 +295,9 @@ fn same_pairs() -> Result<(), Failed> {
         );
     }
     for ranks in 1..=count().min(5) {
-        check_over(TransportKind::Nccl, &moments, ranks, &Config::default())?;
-        check_over(TransportKind::Nccl, &labelled, ranks, &Config::default())?;
+        check_over(Way::Nccl, &moments, ranks, &Config::default())?;
+        check_over(Way::Nccl, &labelled, ranks, &Config::default())?;
     }
-    Ok(())
-}
-
-fn take_what_there_is() -> Result<(), Failed> {
-    let kind = |devices: &[usize]| -> Result<TransportKind, Failed> {
-        let mut made = Devices::new(Config::default(), devices.iter().copied())?;
-        let kind = made.transport();
-        made.update(&uniform_in(100, [4.0; 3], 1))?;
-        assert_eq!(made.transport(), kind);
-        Ok(kind)
-    };
-    assert_eq!(kind(&[1, 0])?, TransportKind::Nccl);
-    assert_eq!(kind(&[0])?, TransportKind::Staged);
-    assert_eq!(kind(&[0, 1, 1])?, TransportKind::Staged);
-    let made = Devices::new(Config::default(), 0..2)?;
-    assert_eq!(made.without_nccl(), None);
-    let failed = Devices::over(TransportKind::Nccl, Config::default(), [1, 1]).err();
-    let expected = TransportError::SharedDevice { rank: 0, other: 1 };
-    assert_eq!(failed, Some(Error::Transport(expected)));
     Ok(())
 }
 
@@ -412,10 +330,6 @@ fn no_library(reason: &str) -> Result<(), Failed> {
             "{text}"
         );
     }
-    let devices = Devices::new(Config::default(), 0..2)?;
-    assert_eq!(devices.transport(), TransportKind::Staged);
-    let why = devices.without_nccl();
-    assert!(why.is_some_and(|error| error.to_string().contains(reason)));
     Ok(())
 }
 
@@ -520,60 +434,16 @@ fn hangs() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The update after one that failed finds the pairs of one engine, and its events.
-fn go_on_over_the_host() -> Result<(), Failed> {
-    let mut devices = Devices::new(Config::default(), 0..count())?;
-    let mut one = BroadPhase::new(sap::Config {
-        backend: Backend::Cpu,
-        ..sap::Config::default()
-    })?;
-    let mut failed = None;
-    for seed in 0..8 {
-        let boxes = uniform_in(600, [8.0; 3], seed);
-        let kind = devices.transport();
-        match devices.update(&boxes) {
-            Ok(report) => {
-                let expected = one.update(&boxes)?;
-                assert_eq!(
-                    [report.pairs, report.started, report.ended],
-                    [expected.pairs, expected.started, expected.ended]
-                );
-                let pairs = lists(&devices)?[0].clone();
-                let same =
-                    |(x, y): (&sap_dist::Pair, &sap::Pair)| (x.a, x.b) == (y.a.into(), y.b.into());
-                assert!(pairs.iter().zip(one.pairs()).all(same));
-            }
-            Err(error) => {
-                assert_eq!((kind, failed), (TransportKind::Nccl, None), "{error}");
-                failed = Some(error);
-                assert_eq!(devices.transport(), TransportKind::Staged);
-            }
-        }
-    }
-    let expected = TransportError::Nccl {
-        rank: 1,
-        call: "ncclGroupEnd",
-        code: 2,
-    };
-    assert_eq!(failed, Some(Error::Transport(expected)));
-    Ok(())
-}
-
-fn do_without() -> Result<(), Failed> {
-    let start = Instant::now();
-    let mut devices = Devices::new(Config::default(), 0..2)?;
-    assert_eq!(devices.transport(), TransportKind::Staged);
-    let why = devices.without_nccl();
-    assert!(matches!(why, Some(TransportError::Nccl { code: 2, .. })));
-    devices.update(&uniform_in(100, [4.0; 3], 1))?;
-    assert!(start.elapsed() < LIMIT / 2);
-    Ok(())
-}
-
-/// The fault of a device is not hidden: it would be there in an update too.
 fn a_device_fails() -> Result<(), Failed> {
-    let failed = Devices::new(Config::default(), 0..2).err();
-    let is_device = |error| matches!(error, Error::Transport(TransportError::Device { .. }));
-    assert!(failed.is_some_and(is_device));
+    let errors = errors(LIMIT)?;
+    let is_own = |error: &&TransportError| matches!(error, TransportError::Device { .. });
+    let Some(rank) = errors.iter().position(|error| is_own(&error)) else {
+        return Err(format!("no rank has its own error: {errors:?}").into());
+    };
+    let mut others = errors
+        .iter()
+        .enumerate()
+        .filter(|&(other, _)| other != rank);
+    assert!(others.all(|(_, error)| *error == TransportError::Elsewhere { rank }));
     Ok(())
 }

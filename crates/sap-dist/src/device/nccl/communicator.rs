@@ -1,7 +1,7 @@
 //! A communicator of NCCL: the connections of a device to those of all ranks.
 
-use super::agree::agree;
 use super::library::{BYTES, Handle, IN_PROGRESS, Id, Library, Options, SUCCESS};
+use crate::device::agree::agree;
 use crate::device::transport::check as check_counts;
 use crate::device::tuning::{EAGER, PAUSE};
 use crate::{Transport, TransportError};
@@ -195,32 +195,29 @@ impl Communicator {
         Ok(())
     }
 
-    /// Takes the connections out. What stays has none.
-    pub fn take(&mut self) -> Self {
-        Self {
-            handle: mem::replace(&mut self.handle, ptr::null_mut()),
-            ..*self
-        }
-    }
-
     /// Ends the connections, and what may still run.
     pub fn abort(&mut self) {
         self.whole = false;
-        drop(self.take());
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let end = match self.whole {
+            true => self.library.destroy,
+            false => self.library.abort,
+        };
+        let handle = mem::replace(&mut self.handle, ptr::null_mut());
+        if !handle.is_null() {
+            // A drop cannot return an error.
+            // SAFETY: the communicator is live, and is not used again.
+            unsafe { end(handle) };
+        }
     }
 }
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        let end = match self.whole {
-            true => self.library.destroy,
-            false => self.library.abort,
-        };
-        if !self.handle.is_null() {
-            // A drop cannot return an error.
-            // SAFETY: the communicator is live, and is not used again.
-            unsafe { end(self.handle) };
-        }
+        self.end();
     }
 }
 

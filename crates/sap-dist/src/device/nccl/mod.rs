@@ -1,10 +1,9 @@
 //! The transport between devices by NCCL.
 
-mod agree;
 mod communicator;
 mod library;
 
-pub(super) use communicator::Communicator;
+use communicator::Communicator;
 pub use library::set_nccl_library;
 
 use super::transport::{Below, DeviceTransport, delegate};
@@ -65,24 +64,15 @@ impl<T: Transport> Nccl<T> {
     ///
     /// The same on all ranks: [`TransportError::NoNccl`], [`TransportError::OldNccl`],
     /// [`TransportError::SharedDevice`], [`TransportError::Nccl`], [`TransportError::NcclTimeout`],
-    /// [`TransportError::Device`], or an error of the transport below.
+    /// or an error of the transport below; [`TransportError::Device`] if the device fails, and
+    /// [`TransportError::Elsewhere`] on the others.
     pub fn new(transport: T, stream: &Stream, limit: Duration) -> Result<Self, TransportError> {
         let mut transport = transport;
         let communicator = Communicator::new(&mut transport, stream, limit)?;
-        Ok(Self::with(transport, communicator))
-    }
-
-    /// A transport with the connections of one that was used before.
-    pub(super) const fn with(transport: T, communicator: Communicator) -> Self {
-        Self {
+        Ok(Self {
             below: Below::new(transport),
             communicator,
-        }
-    }
-
-    /// Takes the connections out for the next transport, if no call failed.
-    pub(super) fn take_communicator(&mut self) -> Option<Communicator> {
-        (!self.below.is_broken()).then(|| self.communicator.take())
+        })
     }
 }
 

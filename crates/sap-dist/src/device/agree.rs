@@ -1,4 +1,4 @@
-//! How ranks agree that all can go on, or return the same error of NCCL.
+//! How ranks agree on the end of a step of an exchange: all can go on, or all return an error.
 
 use crate::{Transport, TransportError};
 
@@ -44,12 +44,11 @@ fn decode(rank: usize, words: &[u64]) -> Option<TransportError> {
     };
     let call = CALLS[a as usize % CALLS.len()];
     let parts = |word: u64| [word >> 32, word >> 16, word].map(|part| part as u32 & 0xffff);
-    let elsewhere = || format!("the error on rank {rank} says more");
     Some(match kind {
         0 => return None,
         1 => TransportError::NoNccl {
             rank,
-            detail: elsewhere(),
+            detail: format!("the error on rank {rank} says more"),
         },
         2 => TransportError::OldNccl {
             rank,
@@ -66,9 +65,7 @@ fn decode(rank: usize, words: &[u64]) -> Option<TransportError> {
             call,
             limit_ms: b,
         },
-        _ => TransportError::Device {
-            detail: elsewhere(),
-        },
+        _ => TransportError::Elsewhere { rank },
     })
 }
 
