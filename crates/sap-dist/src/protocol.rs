@@ -169,13 +169,15 @@ impl Protocol {
         });
         let mut samples: Vec<Sample> = samples.filter(|sample| !sample.bounds.is_empty()).collect();
         if let Some(layout) = &self.layout {
+            let homes = self.report.ranks.iter().map(|rank| rank.homes);
+            let of_ranks: Vec<(u64, u64)> = homes.zip(self.report.works()).collect();
             for sample in &mut samples {
-                let rank = self.report.ranks.get(layout.home(&sample.bounds));
-                let Some(rank) = rank.filter(|rank| rank.homes > 0) else {
+                let of_rank = of_ranks.get(layout.home(&sample.bounds));
+                let Some(&(homes, work)) = of_rank.filter(|(homes, _)| *homes > 0) else {
                     continue;
                 };
-                let work = u128::from(sample.boxes) * u128::from(self.report.work(rank));
-                sample.work = (work / u128::from(rank.homes)) as u64;
+                let work = u128::from(sample.boxes) * u128::from(work);
+                sample.work = (work / u128::from(homes)) as u64;
             }
         }
         samples

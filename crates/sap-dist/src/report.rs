@@ -1,7 +1,9 @@
 //! What an update found on all ranks, and at what cost.
 
 use crate::transport::Traffic;
+use sap::BroadPhase;
 use sap::InvalidReason;
+use sap::internals::has_list;
 use std::fmt;
 use std::time::Instant;
 
@@ -74,6 +76,14 @@ pub(crate) struct Work {
     pub(crate) after: Traffic,
     /// Nanoseconds by step.
     pub(crate) times: [u64; 5],
+}
+
+impl Tested {
+    /// What an engine tested in its last update.
+    pub(crate) fn of(engine: &BroadPhase, tests: u64) -> Self {
+        let by_list = tests > 0 && has_list(engine);
+        Self { tests, by_list }
+    }
 }
 
 impl Work {
@@ -212,8 +222,7 @@ impl Report {
     /// ```
     #[must_use]
     pub fn balance(&self) -> f64 {
-        let work = || self.ranks.iter().map(|rank| self.work(rank));
-        match (work().max(), work().sum::<u64>()) {
+        match (self.works().max(), self.works().sum::<u64>()) {
             (Some(max), sum) if sum > 0 => (max * self.ranks.len() as u64) as f64 / sum as f64,
             _ => 1.0,
         }
@@ -226,22 +235,21 @@ impl Report {
         self.ranks.iter().any(|rank| rank.by_list != first)
     }
 
-    /// Returns the work of a rank, by which cuts are balanced: what it read and what it tested, or
-    /// found where tests cannot be compared.
-    pub(crate) fn work(&self, rank: &RankReport) -> u64 {
-        let tests = if self.is_mixed() {
-            rank.pairs
-        } else {
-            rank.tests
-        };
-        rank.homes + rank.copies + tests
+    /// Returns the work of the ranks, by which cuts are balanced: what each read and what it
+    /// tested, or found where tests cannot be compared.
+    pub(crate) fn works(&self) -> impl Iterator<Item = u64> {
+        let is_mixed = self.is_mixed();
+        self.ranks.iter().map(move |rank| {
+            let tests = if is_mixed { rank.pairs } else { rank.tests };
+            rank.homes + rank.copies + tests
+        })
     }
 
     /// Tells whether the busiest rank has a tenth more work than the mean, or a half more where
     /// pairs stand for tests.
     pub(crate) fn is_unbalanced(&self) -> bool {
         let tenths = if self.is_mixed() { 15 } else { 11 };
-        let work = || self.ranks.iter().map(|rank| u128::from(self.work(rank)));
+        let work = || self.works().map(u128::from);
         let max = work().max().unwrap_or(0);
         max * 10 * self.ranks.len() as u128 > work().sum::<u128>() * tenths
     }

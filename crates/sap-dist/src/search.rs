@@ -7,7 +7,6 @@ use crate::wire::{Cell, Lists, Name, Set};
 use crate::{Cause, Pair};
 use bytemuck::bytes_of;
 use sap::BroadPhase;
-use sap::internals::has_list;
 
 /// Finds the pairs that a cell reports, with an engine that keeps its memory between frames.
 pub(crate) struct Search {
@@ -61,7 +60,7 @@ impl Search {
             neither,
         } = cell;
         let tests = self.engine.update(home.frame(lists))?.stats.tests;
-        let by_list = tests > 0 && has_list(&self.engine);
+        let mut tested = Tested::of(&self.engine, tests);
         let across = self.between(&first, &second, lists)?;
         let across = (across, [copy(&first.names)?, copy(&second.names)?]);
         let mut copies = first;
@@ -84,12 +83,10 @@ impl Search {
                 sets: across.1.each_ref().map(Vec::as_slice),
             },
         ];
+        tested.tests += (border.len() + across.0.len()) as u64;
         Ok(Found {
             messages: messages(&parts, ranks)?,
-            tested: Tested {
-                tests: tests + (border.len() + across.0.len()) as u64,
-                by_list,
-            },
+            tested,
         })
     }
 

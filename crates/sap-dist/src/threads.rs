@@ -30,7 +30,6 @@ struct Slot {
     /// The kind, and the rank that came first.
     kind: Option<(Kind, usize)>,
     parcels: Vec<Option<Parcel>>,
-    joined: usize,
 }
 
 #[derive(Default)]
@@ -62,11 +61,15 @@ impl Shared {
         state.broken.get_or_insert(error).clone()
     }
 
+    /// Tells whether all ranks have joined a call: before that, none joins the next.
+    fn have_joined(&self, call: u64) -> bool {
+        self.joined.load(Ordering::Acquire) >= (call + 1) * self.size as u64
+    }
+
     /// Waits a moment for all ranks to join a call: a thread that sleeps wakes up late.
     fn wait_eagerly(&self, call: u64) {
-        let (start, all) = (Instant::now(), (call + 1) * self.size as u64);
-        // No rank joins the next call before all have joined this one.
-        while self.joined.load(Ordering::Acquire) < all && start.elapsed() < self.eager {
+        let start = Instant::now();
+        while !self.have_joined(call) && start.elapsed() < self.eager {
             thread::yield_now();
         }
     }
@@ -181,20 +184,18 @@ impl Threads {
             return Err(shared.fail(&mut state, error));
         }
         slot.parcels[rank] = Some(parcel);
-        slot.joined += 1;
         shared.joined.fetch_add(1, Ordering::Release);
         shared.changed.notify_all();
         drop(state);
         shared.wait_eagerly(call);
         let state = shared.lock();
-        let waiting =
-            |state: &mut State| state.slots[which].joined < shared.size && state.broken.is_none();
+        let waiting = |state: &mut State| !shared.have_joined(call) && state.broken.is_none();
         let waited = shared
             .changed
             .wait_timeout_while(state, shared.limit, waiting);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let slot = &mut state.slots[which];
-        if slot.joined == shared.size {
+        if shared.have_joined(call) {
             return Ok(read(&mut slot.parcels));
         }
         let missing = slot

@@ -2,13 +2,13 @@
 
 use super::broad_phase::DeviceDistributed;
 use super::frame::DeviceFrame;
-use super::peers::{Board, Peers, reach};
+use super::peers::{Board, Peers, lock, reach};
 use crate::error::failed;
 use crate::{Cause, Config, Error, List, Pair, Report, Result, Threads, Transport, TransportError};
 use bytemuck::Pod;
 use gpu::{Buffer, Slice, Stream};
 use sap::{Aabb, Filter};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The time that a device waits for the others within an update.
@@ -38,7 +38,8 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// # Ok::<(), sap_dist::Error>(())
 /// ```
 pub struct Devices {
-    /// Each is locked by its thread during an update.
+    /// Each is locked by its thread during an update. One that panics leaves nothing half done: a
+    /// result is stored at the end.
     ranks: Vec<Mutex<Rank>>,
     board: Arc<Board>,
     report: Report,
@@ -249,11 +250,6 @@ fn upload<T: Pod>(stream: &Stream, to: &mut Buffer<T>, from: &[T]) -> gpu::Resul
         *to = stream.alloc(from.len())?;
     }
     stream.upload(to.slice_mut(), from)
-}
-
-/// Locks a rank. A thread that panicked left nothing half done: a result is stored at the end.
-fn lock(one: &Mutex<Rank>) -> MutexGuard<'_, Rank> {
-    one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a rank that nothing else can lock.

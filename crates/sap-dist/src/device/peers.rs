@@ -145,7 +145,8 @@ impl Offer {
 type Registry = Mutex<Vec<(u64, Weak<Board>)>>;
 static BOARDS: Registry = Mutex::new(Vec::new());
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks what a thread that panicked has left whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

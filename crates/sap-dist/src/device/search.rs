@@ -14,7 +14,6 @@ use crate::report::Tested;
 use crate::wire::Lists;
 use bytemuck::{Pod, Zeroable};
 use gpu::{Buffer, ByValue, Event, Slice, Stream, args};
-use sap::internals::has_list;
 use sap::{Aabb, BroadPhase, Filter};
 use std::ops::Range;
 
@@ -376,13 +375,7 @@ pub(super) fn search(
     own.wait(ready)?;
     let tests = engine.update_device(boxes)?.stats.tests;
     stream.wait(&own.record()?)?;
-    let by_list = tests > 0 && has_list(engine);
-    Ok(Tested { tests, by_list })
-}
-
-/// Returns the pairs of the last search of an engine.
-pub(super) fn pairs_of(engine: &BroadPhase) -> Result<Slice<'_, sap::Pair>, Cause> {
-    Ok(engine.device_pairs()?)
+    Ok(Tested::of(engine, tests))
 }
 
 /// Finds the pairs of copies, with engines on the stream of the rank that keep their memory between

@@ -10,7 +10,7 @@ use super::frame::DeviceFrame;
 use super::kernels::{Kernels, THREADS};
 use super::named_pairs::{Grouped, Named};
 use super::owned_pairs::{Brings, Came, Own, Owned, Sorting};
-use super::search::{About, Cell, Copies, FoundBy, pairs_of, search};
+use super::search::{About, Cell, Copies, FoundBy, search};
 use super::survey::Surveyed;
 use super::transport::DeviceTransport;
 use crate::config::Config;
@@ -259,7 +259,7 @@ impl State {
                     // What it may have found is of no use, and neither is its error.
                     let (homes, _) = engine.join()?;
                     work.add(search(homes, (&stream.record()?, stream), cell.engine()?)?);
-                    named.divide(kernels, pairs_of(homes)?, cell.abi())?
+                    named.divide(kernels, homes.device_pairs()?, cell.abi())?
                 }
                 None => stream.alloc(0)?,
             };
