@@ -134,8 +134,7 @@ impl Library {
 }
 
 /// Names the library of NCCL, a path or a name, instead of `libnccl.so.2` on the dynamic linker's
-/// paths. The process must call this before it makes its first [`Nccl`](crate::Nccl), or
-/// [`Devices`](crate::Devices) of several.
+/// paths. The process must call this before it makes its first [`Nccl`](crate::Nccl).
 ///
 /// # Errors
 ///
