@@ -12,11 +12,12 @@ struct Accept {
     u64 excluded_len;
     u64 split;           // boxes of the first set; 0 = one set, paired with itself
     u64 a_begin, a_end;  // only pairs with a in this range
-    u64 open;            // boxes that only touch do not overlap
+    u32 open;            // boxes that only touch do not overlap
+    u32 all;             // all boxes that overlap, touching ones too, are pairs
 };
 ASSERT_LAYOUT(Accept, 64,
     AT(filters, 0) AT(exact, 8) AT(excluded, 16) AT(excluded_len, 24) AT(split, 32)
-    AT(a_begin, 40) AT(a_end, 48) AT(open, 56));
+    AT(a_begin, 40) AT(a_end, 48) AT(open, 56) AT(all, 60));
 
 DEVICE bool filters_allow(const uint4& i, const uint4& j) {
     return (i.x & j.y) != 0 && (j.x & i.y) != 0 && (i.z != j.z || i.z == 0) &&

@@ -50,8 +50,9 @@ namespace radsweep::sap {
 constexpr u32 BIN_THREADS = 64, LONG_BIN_THREADS = 256;
 constexpr u32 LONGEST_BIN = 1024, LONGEST_LONG_BIN = 10208;
 constexpr u32 BIN_ROWS = 512, LONG_BIN_ROWS = 2048;
-constexpr u32 LONG_BIN_SHARE = 8;  // bins that a block looks at for long ones, at most a warp
+constexpr u32 LONG_BIN_SHARE = 8;  // bins that a block looks at for long ones
 constexpr u32 BIN_SLACK = 32;      // entries that each bin has room for beyond a quarter more
+static_assert(LONG_BIN_SHARE <= WARP, "a lane looks at each");
 
 // A bin: where its room begins and ends, and the next entry. It has a sector of its own, since
 // atomics on one sector wait for each other.

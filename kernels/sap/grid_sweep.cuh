@@ -11,12 +11,14 @@
 // it touches, on each axis. Boxes of lower levels answer for theirs.
 //
 // Work. A warp has BOXES boxes next to each other in memory; its lanes look up all rows of a level
-// at once. A row of up to three cells is one run of records. The runs of all boxes are laid end to
-// end and tested 32 at a time, whatever their lengths. A bit for each test tells whether a run
-// begins there, so the number of bits up to a lane's own gives its run. Hits in f32 wait on a stack
-// of the warp until there are 32; then full warps test everything else (cells, rule, filters).
+// at once, those of fewer than 32 boxes the rows of several levels. A row of up to three cells is
+// one run of records. The runs of all boxes are laid end to end and tested 32 at a time, whatever
+// their lengths. A bit for each test tells whether a run begins there, so the number of bits up to
+// a lane's own gives its run. Hits in f32 wait on a stack of the warp until there are 32; then full
+// warps test everything else (cells, rule, filters). Where there is nothing else to test, warps of
+// fewer than 32 boxes report hits at once.
 //
-// 32 boxes a warp cost the fewest instructions. 8 or 2 give more warps, for few boxes, and are for
+// 32 boxes a warp cost the fewest instructions. 8 or 4 give more warps, for few boxes, and are for
 // crowded ones, some of which would keep a warp busy long after all others. The host chooses by the
 // tests of the last frame (crates/sap/src/cuda/find/width.rs). Resident warps that take boxes off a
 // counter, as many as their last ones suggest, were tried: 10^6 boxes took 123 us instead of 111,
@@ -33,6 +35,15 @@
 // without a branch around them, 95. Without gain: 48 registers, so that five warps of eight are
 // resident (125 instead of 110, by what is spilled); sums of runs in 32 bits (102 instead of 95);
 // and steps known when it is compiled besides (110).
+//
+// Faces of cloth-ball, 92,230 boxes in four levels and 256 tests a box, H200, 2026-11-28: 228 us.
+// With 2 boxes a warp, one level after the other, it took 269, and 2,620 instructions a warp, of
+// which 1,000 made the tests: three or four levels a warp each had their rows looked up, their runs
+// added up and their last tests made by half of the lanes. One list for the runs of all levels: 246
+// (predicted were 220); hits reported at once: 6 to 9 less; 4 boxes a warp: 228, 8 boxes: 260. For
+// `uniform` a list of all levels costs 105 to 111 us instead of 90, since levels that are the same
+// for all lanes need no test by lane, and hits reported at once gain nothing. Registers for 14 or
+// 19 blocks instead of 16: as fast, and 289.
 //
 // Launch: 128 threads with 32 boxes a warp, 21 KB of shared memory; 64 threads with fewer boxes, as
 // the times of such warps vary much.
@@ -70,9 +81,12 @@ DEVICE u32 step_code(u32 step) {
     return u32(CODES >> 4 * step) & 15;
 }
 
-// Rows that a lane looks up at once: enough to find those of a box's own level in one step.
+// Rows that a lane looks up at once: enough to find those of a box's own level in one step, or
+// those of some levels.
 template <u32 BOXES>
-constexpr u32 LOOKS = (OWN_STEPS * BOXES + WARP - 1) / WARP;
+constexpr u32 LOOKS = BOXES == WARP ? OWN_STEPS
+                      : BOXES > 2   ? 2
+                                    : 1;
 
 // The shared memory of a warp.
 template <u32 BOXES>
@@ -82,6 +96,7 @@ struct GridShared {
     // By run: slot of its first record (later less its first test); what it looks for.
     uint2 runs[RUNS];
     u32 lens[RUNS];             // records of each run
+    u8 levels[WARP];            // those that have boxes, the lowest first (look_at_once)
     u32 begins[WINDOW / WARP];  // a bit for each test of a window that is a run's first
     uint2 stack[3 * WARP];      // hits: what was looked for, slot of the record
     WarpOut out;
@@ -103,15 +118,19 @@ DEVICE bool overlap_openly(
 template <u32 BOXES, class Output, bool RESTING = false>
 struct GridWarp {
     using Shared = GridShared<BOXES>;
+    static constexpr bool DIRECT = BOXES < WARP;
     const GridInput& in;
     Shared& shared;
     Emitter<Output> emitter;
     u32 waiting = 0;
     u64 tests = 0;  // not counted yet
     bool stopped = false;
+    // The level where all boxes that overlap are pairs; none is 32.
+    const u32 plain;
 
     DEVICE GridWarp(const GridInput& in, const Output& output, Shared& shared)
-        : in(in), shared(shared), emitter(output, &in.state->pairs, shared.out) {}
+        : in(in), shared(shared), emitter(output, &in.state->pairs, shared.out),
+          plain(in.accept.all && !in.worlds ? in.cut.main : WARP) {}
 
     // Packs what a run looks for: the box's index in the warp, the level, the step, whether it is
     // the box's own row.
@@ -158,40 +177,53 @@ struct GridWarp {
         emitter.take(hit, a, b);
     }
 
-    // Gives a test's box and record. Returns whether they overlap.
-    DEVICE bool hits(u32 number, u32 run_number, u32& what, u32& index) const {
+    // A test: what is looked for and the slot of the record, or where the boxes are a pair if they
+    // overlap, their indices.
+    struct Test {
+        u32 what, found;
+        bool plain, hit;
+    };
+
+    DEVICE Test test(u32 number, u32 run_number) const {
         const uint2 run = shared.runs[run_number];
-        what = run.y;
-        index = run.x + number;
-        const float4 l = in.records[index].low, h = in.records[index].high;
-        return overlap(shared.low[what % BOXES], shared.high[what % BOXES], l, h);
+        const u32 slot = run.x + number;
+        const float4 l = in.records[slot].low, h = in.records[slot].high;
+        const float4 low = shared.low[run.y % BOXES], high = shared.high[run.y % BOXES];
+        const bool is_plain = DIRECT && (run.y >> 5 & 31) == plain;
+        return Test{
+            is_plain ? __float_as_uint(high.z) : run.y, is_plain ? __float_as_uint(h.z) : slot,
+            is_plain, overlap(low, high, l, h)};
     }
 
-    DEVICE void push(bool hit, u32 what, u32 index) {
-        const u32 hits = __ballot_sync(ALL_LANES, hit);
-        if (hit) shared.stack[waiting + __popc(hits & lanes_below())] = make_uint2(what, index);
-        waiting += __popc(hits);
+    // Takes what was found. Hits that are not pairs yet wait.
+    DEVICE void take(bool present, const Test& test) {
+        const bool hit = present & test.hit;
+        if constexpr (DIRECT)
+            emitter.take(hit & test.plain, min(test.what, test.found), max(test.what, test.found));
+        const u32 others = __ballot_sync(ALL_LANES, hit & !test.plain);
+        if (hit & !test.plain)
+            shared.stack[waiting + __popc(others & lanes_below())] =
+                make_uint2(test.what, test.found);
+        waiting += __popc(others);
     }
 
     // Makes `here` tests from index `base` on, two rounds at a time, so that one's records load
     // while the other's are tested. `before` runs begin before them; returns the number of runs
     // that begin before the next ones.
-    DEVICE u32 test(u32 base, u32 here, u32 before) {
+    DEVICE u32 test_window(u32 base, u32 here, u32 before) {
         const u32 up_to_me = lanes_below() << 1 | 1;
         for (u32 round = 0; round < here; round += 2 * WARP) {
             const u32 first = shared.begins[round / WARP], second = shared.begins[round / WARP + 1];
             const u32 middle = before + __popc(first), number = round + lane_index();
-            u32 what[2], index[2];
             // Lanes without a test repeat the last one, without a branch.
-            const bool one = hits(
-                base + min(number, here - 1), before + __popc(first & up_to_me) - 1, what[0],
-                index[0]);
-            const bool two = hits(
-                base + min(number + WARP, here - 1), middle + __popc(second & up_to_me) - 1,
-                what[1], index[1]);
+            const Test one = test(
+                           base + min(number, here - 1), before + __popc(first & up_to_me) - 1),
+                       two = test(
+                           base + min(number + WARP, here - 1),
+                           middle + __popc(second & up_to_me) - 1);
             before = middle + __popc(second);
-            push(number < here & one, what[0], index[0]);
-            push(number + WARP < here & two, what[1], index[1]);
+            take(number < here, one);
+            take(number + WARP < here, two);
             __syncwarp();
             while (waiting >= WARP) pop();
         }
@@ -248,7 +280,7 @@ struct GridWarp {
                 begin += shared.lens[k];
             }
             __syncwarp();
-            before = test(u32(window), here, before);
+            before = test_window(u32(window), here, before);
             __syncwarp();
         }
     }
@@ -264,12 +296,24 @@ struct GridWarp {
         return count + __popc(listed);
     }
 
-    // Looks up rows, steps `first` to `end` of this lane's box, and tests what is there.
-    DEVICE void look(
-        u32 number, u32 box_level, u32 level, const AtLevel& at_l, u32 world, u32 after, u32 first,
-        u32 end) {
-        const bool is_main = level == in.cut.main;
-        const int least = is_main ? in.cut.low[0] : at_l.x - 1;
+    // A lane's box.
+    struct Own {
+        u32 number, level, world;
+        u32 after;  // the slot behind its own
+        Cells cells;
+    };
+
+    // A row to look up, unless it is none of the box's.
+    struct Row {
+        u32 level, step;
+        bool is_first;  // the box's own row
+        bool looks;
+        AtLevel at_l;
+    };
+
+    // Looks up the rows of this lane's box that `row_of` gives, and tests what is there.
+    template <class RowOf>
+    DEVICE void look(const Own& own, RowOf row_of) {
         // Hashed rows may wrap around within a run, which leaves a second piece.
         bool more = false;
         u32 piece = 0;
@@ -277,18 +321,18 @@ struct GridWarp {
             u32 count = 0;
 #pragma unroll 2
             for (u32 k = 0; k < LOOKS<BOXES>; k++) {
-                const u32 step = first + k * (WARP / BOXES) + lane_index() / BOXES;
-                const u32 code = step_code(min(step, ALL_STEPS - 1));
+                const Row row = row_of(k);
+                const AtLevel& at_l = row.at_l;
+                const u32 level = row.level, code = step_code(min(row.step, ALL_STEPS - 1));
                 const int dy = int(code & 3) - 1, dz = int(code >> 2) - 1;
-                const bool own = step == 0 && box_level == level;
-                const bool looks =
-                    step < end && (box_level < level || (box_level == level && step < OWN_STEPS)) &&
-                    (dy < 1 || at_l.up_y) && (dz < 1 || at_l.up_z) &&
-                    is_row(in.cut, level, at_l.y + dy, at_l.z + dz);
                 u32 from = 0, len = 0;
-                if (looks) {
-                    const int from_x = own ? at_l.x : max(at_l.x - 1, least);
-                    u32 bucket = bucket_of(in.cut, level, from_x, at_l.y + dy, at_l.z + dz, world),
+                if (row.looks && (dy < 1 || at_l.up_y) && (dz < 1 || at_l.up_z) &&
+                    is_row(in.cut, level, at_l.y + dy, at_l.z + dz)) {
+                    const bool is_main = level == in.cut.main;
+                    const int least = is_main ? in.cut.low[0] : at_l.x - 1;
+                    const int from_x = row.is_first ? at_l.x : max(at_l.x - 1, least);
+                    u32 bucket =
+                            bucket_of(in.cut, level, from_x, at_l.y + dy, at_l.z + dz, own.world),
                         cells = at_l.last - from_x + 1;
                     const u32 here =
                         is_main ? cells : min(cells, in.cut.hashed + in.cut.mask + 1 - bucket);
@@ -299,10 +343,10 @@ struct GridWarp {
                         bucket = in.cut.hashed;
                         cells -= here;
                     }
-                    from = own && piece == 0 ? after : in.starts[bucket];
+                    from = row.is_first && piece == 0 ? own.after : in.starts[bucket];
                     len = cells > 0 ? in.starts[bucket + cells] - from : 0;
                 }
-                count = list(count, from, len, wanted(number, level, code, own));
+                count = list(count, from, len, wanted(own.number, level, code, row.is_first));
             }
             __syncwarp();
             if (count > 0) test_runs(count);
@@ -310,33 +354,72 @@ struct GridWarp {
         } while (piece < 2 && __any_sync(ALL_LANES, more));
     }
 
+    // Looks up the rows of one level after the other, which is the same for all lanes.
+    DEVICE void look_level_by_level(const Own& own) {
+        for (u32 levels = u32(in.table->levels); levels != 0; levels &= levels - 1) {
+            const u32 level = __ffs(int(levels)) - 1;
+            const u32 steps = __any_sync(ALL_LANES, own.level < level)    ? ALL_STEPS
+                              : __any_sync(ALL_LANES, own.level == level) ? OWN_STEPS
+                                                                          : 0;
+            const AtLevel at_l = at_level(in.cut, own.cells, level);
+#pragma unroll 1
+            for (u32 first = 0; first < steps; first += LOOKS<BOXES>) {
+                look(own, [&](u32 k) {
+                    const u32 step = first + k;
+                    const bool is_own = own.level == level,
+                               looks =
+                                   own.level < level ? step < steps : is_own && step < OWN_STEPS;
+                    return Row{level, step, is_own && step == 0, looks, at_l};
+                });
+            }
+        }
+    }
+
+    // Looks up the rows of all levels at once: those of a box's own level, then those of each
+    // higher one. Warps of few boxes have lanes for that.
+    DEVICE void look_at_once(const Own& own) {
+        const u32 lane = lane_index(), levels = u32(in.table->levels);
+        if (levels >> lane & 1) shared.levels[__popc(levels & lanes_below())] = u8(lane);
+        __syncwarp();
+        const u32 up_to_own = own.level < WARP ? __popc(levels & ((2u << own.level) - 1)) : 0;
+        const u32 rows =
+            own.level < WARP ? OWN_STEPS + (__popc(levels) - up_to_own) * ALL_STEPS : 0;
+        const u32 most = warp_max(rows);
+        constexpr u32 LANES_A_BOX = WARP / BOXES;
+#pragma unroll 1
+        for (u32 first = 0; first < most; first += LOOKS<BOXES> * LANES_A_BOX) {
+            look(own, [&](u32 k) {
+                const u32 row = first + k * LANES_A_BOX + lane / BOXES;
+                u32 level = own.level % WARP, step = row;
+                if (row >= OWN_STEPS && row < rows) {
+                    const u32 higher = row - OWN_STEPS;
+                    level = shared.levels[up_to_own + higher / ALL_STEPS];
+                    step = higher % ALL_STEPS;
+                }
+                return Row{level, step, row == 0, row < rows, at_level(in.cut, own.cells, level)};
+            });
+        }
+    }
+
     DEVICE void run() {
         const u32 lane = lane_index(), number = lane % BOXES;
         const u32 at = (blockIdx.x * blockDim.x + threadIdx.x) / WARP * BOXES + number;
-        const bool live = at < u32(in.table->placed);
-        u32 level = 32, world = 0;
-        Cells c = {};
-        if (live) {
+        Own own = {number, WARP, 0, at + 1};
+        if (at < u32(in.table->placed)) {
             const float4 low = in.records[at].low, high = in.records[at].high;
             if (lane < BOXES) {
                 shared.low[lane] = low;
                 shared.high[lane] = high;
             }
-            level = __float_as_uint(high.w);
-            if (in.worlds) world = in.worlds[__float_as_uint(high.z)];
-            c = cells(in.cut, box_of(low, high));
+            own.level = __float_as_uint(high.w);
+            if (in.worlds) own.world = in.worlds[__float_as_uint(high.z)];
+            own.cells = cells(in.cut, box_of(low, high));
         }
         __syncwarp();
-        for (u32 levels = u32(in.table->levels); levels != 0; levels &= levels - 1) {
-            const u32 l = __ffs(int(levels)) - 1;
-            const u32 steps = __any_sync(ALL_LANES, level < l)    ? ALL_STEPS
-                              : __any_sync(ALL_LANES, level == l) ? OWN_STEPS
-                                                                  : 0;
-            const AtLevel at_l = at_level(in.cut, c, l);
-#pragma unroll 1
-            for (u32 first = 0; first < steps; first += LOOKS<BOXES> * (WARP / BOXES)) {
-                look(number, level, l, at_l, world, at + 1, first, steps);
-            }
+        if constexpr (BOXES == WARP) {
+            look_level_by_level(own);
+        } else {
+            look_at_once(own);
         }
         while (waiting > 0) pop();
         // Warps of few pairs share an atomic; those of crowded boxes do not wait for each other.
@@ -369,17 +452,17 @@ extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_sweep_8(
     grid_sweep<8>(in, keys);
 }
 
-extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_sweep_2(
+extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_sweep_4(
     const __grid_constant__ GridInput in, const __grid_constant__ Keys keys) {
     wait_for_stream();
-    grid_sweep<2>(in, keys);
+    grid_sweep<4>(in, keys);
 }
 
 // Only counts the pairs of each `a`, to cut them into chunks.
 extern "C" __global__ void __launch_bounds__(FEW_THREADS, 16) sap_grid_count_pairs(
     const __grid_constant__ GridInput in, const __grid_constant__ Counts counts) {
     wait_for_stream();
-    grid_sweep<2>(in, counts);
+    grid_sweep<4>(in, counts);
 }
 
 }  // namespace radsweep::sap

@@ -159,12 +159,14 @@ pub(crate) struct Accept {
     pub(crate) split: u64,
     pub(crate) a_begin: u64,
     pub(crate) a_end: u64,
-    pub(crate) open: u64,
+    pub(crate) open: u32,
+    pub(crate) all: u32,
 }
 
 assert_layout!(
     Accept, 64:
     filters 0, exact 8, excluded 16, excluded_len 24, split 32, a_begin 40, a_end 48, open 56,
+    all 60,
 );
 
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -159,7 +159,7 @@ impl Grid {
                 sweep: [
                     module.kernel("sap_grid_sweep_32")?,
                     with_8,
-                    module.kernel("sap_grid_sweep_2")?,
+                    module.kernel("sap_grid_sweep_4")?,
                 ],
                 count_pairs: module.kernel("sap_grid_count_pairs")?,
                 others: [

@@ -27,6 +27,7 @@ const HELD: usize = 2304;
 /// Buckets that a block counts at a time: `REGION_WINDOW` of the kernels. It reads regions of more
 /// twice.
 const WINDOW: usize = 4096;
+
 /// How buckets are divided into regions: `Regions` of the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]

@@ -7,7 +7,7 @@
 use crate::cuda::tuning::{FEW_TESTS, MANY_TESTS, MIN_UNITS, WARPS_A_UNIT};
 
 /// Boxes of a unit, by kernel.
-pub(super) const WIDTHS: [u32; 3] = [32, 8, 2];
+pub(super) const WIDTHS: [u32; 3] = [32, 8, 4];
 
 /// Returns the width, as an index in [`WIDTHS`], for `n` boxes that take `tests_a_box` each, on a
 /// device with `warps` resident warps.
@@ -32,7 +32,8 @@ mod tests {
 
     #[test]
     fn measured_scenes_get_their_fastest_width() {
-        // Boxes, tests a box with the look-ups of rows, the fastest width on an H200 (2026-11-22).
+        // Boxes, tests a box with the look-ups of rows, the fastest width on an H200 (2026-11-22;
+        // 4 boxes, for which it was 2, 2026-11-28).
         for (n, tests, width) in [
             (10_000, 22.0, 8),
             (30_000, 22.0, 32),
@@ -44,9 +45,9 @@ mod tests {
             (300_000, 532.0, 8),
             (1_000_000, 378.0, 8),
             (200_000, 534.0, 8),
-            (92_230, 271.0, 2),
-            (138_825, 312.0, 2),
-            (440_280, 1624.0, 2),
+            (92_230, 271.0, 4),
+            (138_825, 312.0, 4),
+            (440_280, 1624.0, 4),
         ] {
             assert_eq!(WIDTHS[choose(n, tests, 132 * 32)], width, "{n} {tests}");
         }

@@ -282,6 +282,12 @@ impl Scene {
 
     /// Returns the conditions for pairs with `a` in a range.
     pub(crate) fn accept(&self, rule: OverlapRule, a: Range<u64>) -> Accept {
+        let all = rule == OverlapRule::Closed
+            && self.filters.is_none()
+            && self.exact.is_none()
+            && self.excluded.is_empty()
+            && self.split == 0
+            && a == (0..self.n as u64);
         Accept {
             filters: address(&self.filters),
             exact: address(&self.exact),
@@ -291,6 +297,7 @@ impl Scene {
             a_begin: a.start,
             a_end: a.end,
             open: (rule == OverlapRule::Open).into(),
+            all: all.into(),
         }
     }
 
