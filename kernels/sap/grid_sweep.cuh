@@ -16,7 +16,7 @@
 // their lengths. A bit for each test tells whether a run begins there, so the number of bits up to
 // a lane's own gives its run. Hits in f32 wait on a stack of the warp until there are 32; then full
 // warps test everything else (cells, rule, filters). Where there is nothing else to test, warps of
-// fewer than 32 boxes report hits at once.
+// 4 boxes report hits at once.
 //
 // 32 boxes a warp cost the fewest instructions. 8 or 4 give more warps, for few boxes, and are for
 // crowded ones, some of which would keep a warp busy long after all others. The host chooses by the
@@ -36,14 +36,15 @@
 // resident (125 instead of 110, by what is spilled); sums of runs in 32 bits (102 instead of 95);
 // and steps known when it is compiled besides (110).
 //
-// Faces of cloth-ball, 92,230 boxes in four levels and 256 tests a box, H200, 2026-11-28: 228 us.
+// Faces of cloth-ball, 92,230 boxes in four levels and 256 tests a box, H200, 2026-11-28: 218 us.
 // With 2 boxes a warp, one level after the other, it took 269, and 2,620 instructions a warp, of
 // which 1,000 made the tests: three or four levels a warp each had their rows looked up, their runs
 // added up and their last tests made by half of the lanes. One list for the runs of all levels: 246
-// (predicted were 220); hits reported at once: 6 to 9 less; 4 boxes a warp: 228, 8 boxes: 260. For
-// `uniform` a list of all levels costs 105 to 111 us instead of 90, since levels that are the same
-// for all lanes need no test by lane, and hits reported at once gain nothing. Registers for 14 or
-// 19 blocks instead of 16: as fast, and 289.
+// (predicted were 220); hits reported at once: 6 to 9 less; 4 boxes a warp: 228, 8 boxes: 260; no
+// branches to take hits where there are none: 218. For `uniform` a list of all levels costs 105 to
+// 111 us instead of 90, since levels that are the same for all lanes need no test by lane. Where
+// few tests hit, reporting hits at once costs more than it saves: sticks with 8 boxes a warp 755
+// instead of 654. Registers for 14 or 19 blocks instead of 16: as fast, and 289.
 //
 // Launch: 128 threads with 32 boxes a warp, 21 KB of shared memory; 64 threads with fewer boxes, as
 // the times of such warps vary much.
@@ -118,7 +119,8 @@ DEVICE bool overlap_openly(
 template <u32 BOXES, class Output, bool RESTING = false>
 struct GridWarp {
     using Shared = GridShared<BOXES>;
-    static constexpr bool DIRECT = BOXES < WARP;
+    // Whether hits are reported at once where there is nothing else to test.
+    static constexpr bool DIRECT = BOXES == 4;
     const GridInput& in;
     Shared& shared;
     Emitter<Output> emitter;
@@ -195,9 +197,8 @@ struct GridWarp {
             is_plain, overlap(low, high, l, h)};
     }
 
-    // Takes what was found. Hits that are not pairs yet wait.
-    DEVICE void take(bool present, const Test& test) {
-        const bool hit = present & test.hit;
+    // Takes what a test found, if it is a hit. Hits that are not pairs yet wait.
+    DEVICE void take(bool hit, const Test& test) {
         if constexpr (DIRECT)
             emitter.take(hit & test.plain, min(test.what, test.found), max(test.what, test.found));
         const u32 others = __ballot_sync(ALL_LANES, hit & !test.plain);
@@ -222,8 +223,10 @@ struct GridWarp {
                            base + min(number + WARP, here - 1),
                            middle + __popc(second & up_to_me) - 1);
             before = middle + __popc(second);
-            take(number < here, one);
-            take(number + WARP < here, two);
+            const bool hit_one = number < here & one.hit, hit_two = number + WARP < here & two.hit;
+            if (DIRECT && !__any_sync(ALL_LANES, hit_one | hit_two)) continue;
+            take(hit_one, one);
+            take(hit_two, two);
             __syncwarp();
             while (waiting >= WARP) pop();
         }
