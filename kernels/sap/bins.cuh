@@ -23,7 +23,8 @@
 // Measured in us on an H200, 2026-11-28. `list` is a sweep that writes pairs to a list, `fills`
 // what it takes longer to fill bins, and `order` these kernels. `sorted` is what put the list in
 // order before there were bins: a sort of the top bits, and then groups on chip, or rows. So with
-// bins a search takes list + fills + order, and took list + sorted. The -3 is noise.
+// bins a search takes list + fills + order, and took list + sorted. The -3 is noise. The sweep of
+// the cloth takes less since (grid_sweep.cuh).
 //
 //   scene                        pairs     list     fills     order    sorted
 //   uniform, 10^6 boxes         1.36 M       95        -3        22        56

@@ -10,13 +10,13 @@
 // On each higher level that has boxes it answers for all pairs: cells from one before to the last
 // it touches, on each axis. Boxes of lower levels answer for theirs.
 //
-// Work. A warp has BOXES boxes next to each other in memory; its lanes look up all rows of a level
-// at once, those of fewer than 32 boxes the rows of several levels. A row of up to three cells is
-// one run of records. The runs of all boxes are laid end to end and tested 32 at a time, whatever
-// their lengths. A bit for each test tells whether a run begins there, so the number of bits up to
-// a lane's own gives its run. Hits in f32 wait on a stack of the warp until there are 32; then full
-// warps test everything else (cells, rule, filters). Where there is nothing else to test, warps of
-// 4 boxes report hits at once.
+// Work. A warp has BOXES boxes next to each other in memory; its lanes look up the rows of a level
+// at once, or where there are fewer than 32 boxes, the rows of several levels. A row of up to three
+// cells is one run of records. The runs of all boxes are laid end to end and tested 32 at a time,
+// whatever their lengths. A bit for each test tells whether a run begins there, so the number of
+// bits up to a lane's own gives its run. Hits in f32 wait on a stack of the warp until there are
+// 32; then full warps test everything else (cells, rule, filters). Where there is nothing else to
+// test, warps of 4 boxes report hits at once.
 //
 // 32 boxes a warp cost the fewest instructions. 8 or 4 give more warps, for few boxes, and are for
 // crowded ones, some of which would keep a warp busy long after all others. The host chooses by the
@@ -26,25 +26,26 @@
 // atomic on the counters of the frame, which wait for each other.
 //
 // `uniform`, 10^6 boxes in cells of 1.0 (3.6 rows and 8.1 tests a box), on an H200 on 2026-11-27:
-// 95 us. Predicted were 1,100 instructions a warp of 32 boxes, 35 M in all, 38 us at 0.92 T a
-// second and twice that with waits. There were 57 M when it took 110 us, issued in half of all
-// cycles: half of the warps that fit are resident (64 registers, 21 KB a block), and wait for
-// records most of the time. A third of the samples were at the end of a block, where warps wait for
-// the last one and for the atomics of all. From 110 us step by step: one sum for both counts of a
-// block's end, 106 us; blocks of 128 threads instead of 256, 104.5; tests without branches, 97.5;
-// without a branch around them, 95. Without gain: 48 registers, so that five warps of eight are
-// resident (125 instead of 110, by what is spilled); sums of runs in 32 bits (102 instead of 95);
-// and steps known when it is compiled besides (110).
+// 95 us, and 90 on another. Predicted were 1,100 instructions a warp of 32 boxes, 35 M in all, 38
+// us at 0.92 T a second and twice that with waits. There were 57 M when it took 110 us, issued in
+// half of all cycles: half of the warps that fit are resident (64 registers, 21 KB a block), and
+// wait for records most of the time. A third of the samples were at the end of a block, where warps
+// wait for the last one and for the atomics of all. From 110 us step by step: one sum for both
+// counts of a block's end, 106 us; blocks of 128 threads instead of 256, 104.5; tests without
+// branches, 97.5; without a branch around them, 95. Without gain: 48 registers, so that five warps
+// of eight are resident (125 instead of 110, by what is spilled); sums of runs in 32 bits (102
+// instead of 95); and steps known when it is compiled besides (110).
 //
-// Faces of cloth-ball, 92,230 boxes in four levels and 256 tests a box, H200, 2026-11-28: 218 us.
-// With 2 boxes a warp, one level after the other, it took 269, and 2,620 instructions a warp, of
-// which 1,000 made the tests: three or four levels a warp each had their rows looked up, their runs
-// added up and their last tests made by half of the lanes. One list for the runs of all levels: 246
-// (predicted were 220); hits reported at once: 6 to 9 less; 4 boxes a warp: 228, 8 boxes: 260; no
-// branches to take hits where there are none: 218. For `uniform` a list of all levels costs 105 to
-// 111 us instead of 90, since levels that are the same for all lanes need no test by lane. Where
-// few tests hit, reporting hits at once costs more than it saves: sticks with 8 boxes a warp 755
-// instead of 654. Registers for 14 or 19 blocks instead of 16: as fast, and 289.
+// Faces of cloth-ball, 92,230 boxes in four levels and 256 tests a box, H200, 2026-11-28: 218 to
+// 228 us by machine. Before, 2 boxes a warp looked up one level after another: 269 us, and 2,620
+// instructions a warp, of which 1,000 made the tests. Each of three or four levels had its own
+// look-up, its own sum and its own last tests, which keep half of the lanes busy. One list for the
+// runs of all levels: 246 (predicted were 220). Hits reported at once: 6 to 9 less. 4 boxes a warp
+// instead of 2: 228; with 8 it is 260. Rounds without a hit skip what takes hits: 8 less. For
+// `uniform` a list of all levels costs 105 to 111 us instead of 90, as a level that is the same for
+// all lanes needs no test by lane. Where few tests hit, reporting hits at once costs more than it
+// saves: sticks with 8 boxes a warp 755 instead of 654. Registers for 14 blocks instead of 16 are
+// as fast; for 19, 289.
 //
 // Launch: 128 threads with 32 boxes a warp, 21 KB of shared memory; 64 threads with fewer boxes, as
 // the times of such warps vary much.

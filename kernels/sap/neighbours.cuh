@@ -35,13 +35,14 @@
 // candidates; H200: 0.62 and 1.0 (2026-11-26). Predicted for the H200 were 0.5: 2.2 GB. 10^6 boxes
 // with 2.3 M candidates, H200: `check` 21 us, of 17 predicted, and `keep` 42 to 48, of 20.
 //
-// What bounds `keep` is how long a block takes, 13 us, and not what it reads: with any number of
-// boxes a block ends every 20 ns, of 660 that run. 30 % of that it waits in look-back. Compared,
-// and no faster: a byte for each candidate, how far boxes may move until its bit can change, so
-// that only a third of them read slacks and a tenth boxes (10^6 boxes the same, 10^7 0.02 ms more,
-// as the check must read the last boxes too); look-back over 128 blocks at a time instead of 32
-// (10^7: 0.07 ms more); deciding first by the least and the most slack of all boxes, without those
-// of b, which takes 5 us less and 3 more in `check`; 2,048 candidates a block; six blocks on a
+// What bounds `keep` is how long a block takes, and not what it reads. 660 blocks run at once and
+// each takes some 12 us, so that one ends every 17 to 20 ns, with 2.8 M candidates as with 29 M. 30
+// % of that its warps wait for look-back, the rest for one load after another. Compared, and no
+// faster: a byte for each candidate, how far boxes may move until its bit can change, so that only
+// a third of them read slacks and a tenth boxes (10^6 boxes the same, 10^7 0.02 ms more, as the
+// check must read the last boxes too); look-back over 128 blocks at a time instead of 32 (10^7:
+// 0.07 ms more); deciding first by the least and the most slack of all boxes, without those of b,
+// which takes 5 us less and 3 more in `check`; 2,048 candidates a block; six blocks on a
 // multiprocessor instead of five.
 #pragma once
 #include "block/look_back.cuh"

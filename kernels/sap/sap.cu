@@ -29,7 +29,7 @@
 //   3 offsets  offsets.cuh     8 a bucket       2,048 buckets a block of 256           8         8
 //   4 place    grid.cuh        32 r, 32, 32 w   a thread a box                        20        26
 //              or, from 1.5 M boxes on, 2 to 4 by regions: grid_regions.cuh has its figures
-//   5 sweep    grid_sweep.cuh  32 a test        2, 8 or 32 boxes a warp               38        92
+//   5 sweep    grid_sweep.cuh  32 a test        4, 8 or 32 boxes a warp               38        92
 //   the tree, where the others would test far more than they find; a pass for 3 bits of n / 32
 //   2 choose   tree.cuh        24 a sample      a warp a segment
 //   3 keys     tree.cuh        28 r, 8 w        a thread a box
@@ -57,7 +57,7 @@
 // Registers and shared memory: sap_sweep has 64 registers and 18,432 bytes, so 4 blocks of 8 warps
 // fit a multiprocessor. That is half of all warps; the filter's independent chains (four sets) hide
 // the latency. sm_75 holds 2 such blocks. It spills 100 bytes, where pairs are written. The sweeps
-// of cells have 64 registers and spill 28 to 60 bytes there (sm_75: 112 to 152). Of the others
+// of cells have 64 registers and spill 36 to 56 bytes there (sm_75: 80 to 144). Of the others
 // sap_grid_resting (20 and 32 bytes) and sap_region_arrange (16) spill.
 //
 // Each kernel calls `wait_for_stream` (common/ptx.cuh), all but `sap_keep` at its beginning: from
