@@ -32,8 +32,9 @@ mod tests {
 
     #[test]
     fn measured_scenes_get_their_fastest_width() {
-        // Boxes, tests a box with the look-ups of rows, the fastest width on an H200 (2026-11-22;
-        // 4 boxes, for which it was 2, 2026-11-28).
+        // Boxes, tests a box with the look-ups of rows, the fastest width on an H200 (2026-11-22).
+        // The last three had 2, which 4 replaced; the first two of them were measured again
+        // (2026-11-28).
         for (n, tests, width) in [
             (10_000, 22.0, 8),
             (30_000, 22.0, 32),
