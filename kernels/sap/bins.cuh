@@ -10,9 +10,11 @@
 //   rank    an entry's rank in its row is the number of smaller ones there
 //
 // A bin longer than LONGEST_BIN takes a block. These begin first. There are such blocks only where
-// the last frame had bins about as long. Where a bin has no room for all its pairs, is longer than
-// LONGEST_LONG_BIN, or is long without such blocks, the list is in no order and must not be used:
-// the host searches again and sorts by keys.
+// the last frame had bins about as long. One longer than LONGEST_LONG_BIN does not fit on chip as
+// entries: there is a bit there for each key that it may have, HUGE_WINDOW of them at a time. Where
+// a bin has no room for all its pairs, has more than HUGE_KEY_BITS bits of keys, or is long without
+// such blocks, the list is in no order and must not be used: the host searches again and sorts by
+// keys.
 //
 // Bytes a pair: 4 written as it is found, next to those that came before, so that L2 collects whole
 // lines, and a sector of 32 of its bin changed; 4 read twice, once from L1, and 8 written. Rows and
@@ -40,6 +42,11 @@
 // room for each pair, 885 for the sweep of 10^7 boxes instead of 836; one atomic for all lanes with
 // the same bin, 901, for the registers that it takes; counters without sectors of their own, 27
 // instead of 17 for 10^5 boxes.
+//
+// Where sizes have a heavy tail (200,000 boxes, 21.9 M pairs) 165 bins are longer than 10,208. The
+// list was sorted for them, 1,025 us. By bits the order takes 375 (200 were predicted), and filling
+// the bins 180 to 210. Half of the 375 are short bins, of 219 pairs in the mean, a
+// quarter are huge.
 #pragma once
 #include "block/scan.cuh"
 #include "common/search.cuh"
@@ -51,9 +58,10 @@ namespace radsweep::sap {
 constexpr u32 BIN_THREADS = 64, LONG_BIN_THREADS = 256;
 constexpr u32 LONGEST_BIN = 1024, LONGEST_LONG_BIN = 10208;
 constexpr u32 BIN_ROWS = 512, LONG_BIN_ROWS = 2048;
-constexpr u32 LONG_BIN_SHARE = 8;  // bins that a block looks at for long ones
-constexpr u32 BIN_SLACK = 32;      // entries that each bin has room for beyond a quarter more
-static_assert(LONG_BIN_SHARE <= WARP, "a lane looks at each");
+constexpr u32 BIN_SLACK = 32;  // entries that each bin has room for beyond a quarter more
+// Words of bits of a strip: odd, so that threads that read one each do not wait for each other.
+constexpr u32 HUGE_STRIP = 45;
+constexpr u32 HUGE_WINDOW = LONG_BIN_THREADS * HUGE_STRIP * WARP, HUGE_KEY_BITS = 20;
 
 // A bin: where its room begins and ends, and the next entry. It has a sector of its own, since
 // atomics on one sector wait for each other.
@@ -108,7 +116,22 @@ struct BinOrder {
     u32 count;     // bins
     u32 len;       // bins of the next frame
     u32 bits;
-    u32 long_blocks;  // blocks for bins longer than LONGEST_BIN; 0 = there are none such
+    // Blocks for bins longer than LONGEST_BIN, one for each WARP bins or more; 0 = there are none
+    // such.
+    u32 long_blocks;
+
+    DEVICE u32 key_bits() const { return bits + bins.shift; }
+
+    DEVICE uint2 pair_of(u32 bin, u32 entry) const {
+        const u64 key = u64(bin) << key_bits() | entry;
+        return make_uint2(u32(key >> bits), u32(key & ((1ull << bits) - 1)));
+    }
+
+    // Returns how long a bin may be.
+    DEVICE u32 longest() const {
+        if (long_blocks == 0) return LONGEST_BIN;
+        return key_bits() <= HUGE_KEY_BITS ? ~0u : LONGEST_LONG_BIN;
+    }
 };
 ASSERT_LAYOUT(BinOrder, 80,
     AT(bins, 0) AT(starts, 24) AT(next, 32) AT(pairs, 40) AT(state, 48) AT(capacity, 56)
@@ -132,7 +155,7 @@ DEVICE void order_bin(
     static_assert(ROWS == 1 << ROW_BITS, "a row is the top bits of an entry");
     static_assert(LONGEST % 4 == 0, "entries are read by fours");
     const u32* entries = p.bins.entries + p.bins.bins[bin].begin;
-    const u32 key_bits = p.bits + p.bins.shift;
+    const u32 key_bits = p.key_bits();
     const u32 row_shift = key_bits > ROW_BITS ? key_bits - ROW_BITS : 0;
     const auto each_entry = [&](auto f) {
         for (u32 k = thread; k < count; k += LOADS * THREADS) {
@@ -180,10 +203,62 @@ DEVICE void order_bin(
             const uint4 four = *reinterpret_cast<const uint4*>(rows.entries + other);
             rank += (four.x < entry) + (four.y < entry) + (four.z < entry) + (four.w < entry);
         }
-        const u64 key = u64(bin) << key_bits | entry;
-        pairs[rank] = make_uint2(u32(key >> p.bits), u32(key & ((1ull << p.bits) - 1)));
+        pairs[rank] = p.pair_of(bin, entry);
     }
     sync();
+}
+
+// The shared memory of a bin of any length: a bit for each key, in strips, and the pairs before
+// each strip.
+struct HugeBin {
+    u32 words[HUGE_WINDOW / WARP];
+    u32 ranks[LONG_BIN_THREADS];
+    u32 sums[LONG_BIN_THREADS / WARP];
+};
+
+// Puts a bin of `count` entries in order by a block, whatever the count.
+DEVICE void order_huge_bin(const BinOrder& p, HugeBin& shared, u32 bin, u32 count) {
+    constexpr u32 LOADS = 16, WARPS = LONG_BIN_THREADS / WARP;
+    const u32 lane = lane_index();
+    const u32* entries = p.bins.entries + p.bins.bins[bin].begin;
+    uint2* pairs = p.pairs + p.starts[bin];
+    for (u32 first = 0; first < 1u << p.key_bits(); first += HUGE_WINDOW) {
+        for (u32 k = threadIdx.x; k < HUGE_WINDOW / WARP; k += LONG_BIN_THREADS)
+            shared.words[k] = 0;
+        __syncthreads();
+        for (u32 k = threadIdx.x; k < count; k += LOADS * LONG_BIN_THREADS) {
+            u32 at[LOADS];
+#pragma unroll
+            for (u32 i = 0; i < LOADS; i++) {
+                const u32 entry = k + i * LONG_BIN_THREADS;
+                at[i] = entry < count ? entries[entry] - first : ~0u;
+            }
+#pragma unroll
+            for (u32 i = 0; i < LOADS; i++) {
+                if (at[i] < HUGE_WINDOW) atomicOr(shared.words + at[i] / WARP, 1u << at[i] % WARP);
+            }
+        }
+        __syncthreads();
+        u32 own = 0, total;
+        for (u32 k = 0; k < HUGE_STRIP; k++)
+            own += __popc(shared.words[threadIdx.x * HUGE_STRIP + k]);
+        shared.ranks[threadIdx.x] = block_exclusive_sum<WARPS>(own, shared.sums, total);
+        __syncthreads();
+        // Each warp writes the pairs of every eighth strip, since most may be in some of them.
+        for (u32 strip = threadIdx.x / WARP; strip < LONG_BIN_THREADS; strip += WARPS) {
+            u32 rank = shared.ranks[strip];
+            const u32 end = strip + 1 < LONG_BIN_THREADS ? shared.ranks[strip + 1] : total;
+            for (u32 k = strip * HUGE_STRIP; rank < end; k++) {
+                const u32 word = shared.words[k];
+                if (word >> lane & 1)
+                    pairs[rank + __popc(word & lanes_below())] =
+                        p.pair_of(bin, first + k * WARP + lane);
+                rank += __popc(word);
+            }
+        }
+        pairs += total;
+        __syncthreads();
+    }
 }
 
 // Where bins begin in the list. `longest` is raised to the length of the longest one.
@@ -203,13 +278,11 @@ DEVICE void order_short_bin(const BinOrder& p, BinRows<BIN_ROWS, LONGEST_BIN>& r
     if (bin >= p.count || p.state->pairs > p.capacity) return;
     const u32 count = p.starts[bin + 1] - p.starts[bin];
     if (count == 0) return;
-    const bool is_long = count > LONGEST_BIN;
-    const bool too_long = count > (p.long_blocks > 0 ? LONGEST_LONG_BIN : LONGEST_BIN);
-    if (!p.bins.bins[bin].has_room() || p.state->pairs > p.bins.len || too_long) {
+    if (!p.bins.bins[bin].has_room() || p.state->pairs > p.bins.len || count > p.longest()) {
         if (lane == 0) p.state->longest = ~0ull;
         return;
     }
-    if (is_long) return;
+    if (count > LONGEST_BIN) return;
     order_bin<WARP>(
         p, rows, lane, bin, count, [] { __syncwarp(); },
         [](u32 own) { return warp_inclusive_sum(own) - own; });
@@ -234,6 +307,7 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
             BinRows<LONG_BIN_ROWS, LONGEST_LONG_BIN> rows;
             u32 sums[WARPS];
         } of_block;
+        HugeBin huge;
     } shared;
     const u32 warp = threadIdx.x / WARP, lane = lane_index();
     if (blockIdx.x >= p.long_blocks) {
@@ -241,17 +315,21 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
         return;
     }
     if (p.state->pairs == 0 || p.state->pairs > min(p.capacity, u64(p.bins.len))) return;
-    // Long bins are next to each other, so a block looks at some that are not.
+    // Long bins are next to each other, so a block looks at some that are not, a lane at each.
     const u32 own = blockIdx.x + lane * p.long_blocks;
     const u32 own_count = own < p.count ? p.starts[own + 1] - p.starts[own] : 0;
     u32 longs = __ballot_sync(
         ALL_LANES,
-        own_count > LONGEST_BIN && own_count <= LONGEST_LONG_BIN && p.bins.bins[own].has_room());
+        own_count > LONGEST_BIN && own_count <= p.longest() && p.bins.bins[own].has_room());
     for (; longs != 0; longs &= longs - 1) {
-        const u32 from = __ffs(int(longs)) - 1;
+        const u32 from = __ffs(int(longs)) - 1, bin = blockIdx.x + from * p.long_blocks;
+        const u32 count = __shfl_sync(ALL_LANES, own_count, from);
+        if (count > LONGEST_LONG_BIN) {
+            order_huge_bin(p, shared.huge, bin, count);
+            continue;
+        }
         order_bin<LONG_BIN_THREADS>(
-            p, shared.of_block.rows, threadIdx.x, blockIdx.x + from * p.long_blocks,
-            __shfl_sync(ALL_LANES, own_count, from), [] { __syncthreads(); },
+            p, shared.of_block.rows, threadIdx.x, bin, count, [] { __syncthreads(); },
             [&](u32 own) {
                 u32 total;
                 return block_exclusive_sum<WARPS>(own, shared.of_block.sums, total);

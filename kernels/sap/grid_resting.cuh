@@ -103,7 +103,8 @@ struct RestingWarp : GridWarp<BOXES, Output, true> {
 
     DEVICE void run() {
         const u32 lane = lane_index(), number = lane % BOXES, placed = u32(in.table->placed);
-        const u32 at = (blockIdx.x * blockDim.x + threadIdx.x) / WARP * BOXES + number;
+        const u32 warp = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
+        const u32 at = warp * BOXES + number;
         const Box box = at < resting.n ? load_box(resting.boxes + at) : empty_box();
         bool live = !is_empty(box);
         const u32 id = live ? resting.ids[at] : 0, world = live && in.worlds ? in.worlds[id] : 0;

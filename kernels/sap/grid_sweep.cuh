@@ -407,7 +407,8 @@ struct GridWarp {
 
     DEVICE void run() {
         const u32 lane = lane_index(), number = lane % BOXES;
-        const u32 at = (blockIdx.x * blockDim.x + threadIdx.x) / WARP * BOXES + number;
+        const u32 warp = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
+        const u32 at = warp * BOXES + number;
         Own own = {number, WARP, 0, at + 1};
         if (at < u32(in.table->placed)) {
             const float4 low = in.records[at].low, high = in.records[at].high;

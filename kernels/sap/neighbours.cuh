@@ -10,42 +10,45 @@
 //   depths    how deep the loosened boxes of each candidate overlap: a byte
 //   check     checks and stores the boxes as `prepare` does, sees whether one has left its loosened
 //             one, and stores its slack: two bytes
-//   keep      tests 1,024 candidates a block
+//   keep      tests 1,024 candidates a block, a tile, and counts its pairs and events
+//   put       writes the pairs and events of two tiles a block
 //
 // Most candidates are decided by bytes. The slack of a box is how far its sides are from those of
 // its loosened box, least and most. Two loosened boxes overlap by a depth. Where the least slacks
 // sum to more, the boxes are apart on the axis of the depth; where the most slacks sum to less,
 // they overlap on all axes. Slacks are rounded to the safe side, in a 32nd of the least margin.
-// Only boxes of the other candidates are read, which are about as far apart, or as deep in each
-// other, as they have moved: 15 % are expected where boxes walk at random.
+// While no box has left, no slack is below 0. Few are above WIDE_SLACK, and `check` tells if any
+// is. So the slack of `a` alone decides 40 % of the candidates where boxes walk by 1 % of their
+// size. Boxes are read of those only that slacks do not decide, which are about as far apart, or as
+// deep in each other, as they have moved: 15 % there.
 //
-// keep: 256 threads, 4 candidates a thread. It reads the caller's boxes; an invalid or empty one is
-// in no pair. Blocks learn by look-back (block/look_back.cuh) how many pairs those before them
-// started and ended. With the pairs before them in the last frame that says where their own go. The
-// words of the next launch are cleared on the way. Candidates are read while the check still runs
+// keep, put: 256 threads, 4 and 8 candidates a thread. `keep` reads the caller's boxes; an invalid
+// or empty one is in no pair. The pairs and events of a tile are one sum, and added to that of its
+// group of 256 tiles. `put` adds up the groups before its own, and in its own the tiles before its
+// two, so that no block waits for another. Both read candidates while the kernel ahead still runs
 // (`wait_for_stream`), from L2, since no wait has made the first-level cache forget what was there
-// before. So the check is the launch directly ahead of this one.
+// before. So they are the launches directly behind `check`.
 //
 // Bytes a box in `check`: 24 + 24 read, 24 + 2 written. Bytes a candidate in `keep`: 9 read, a
-// sector of 32 for the slack of b, 3 sectors for the boxes of one that is not decided, and 8
-// written for each pair. Instructions of a thread of `keep`: about 40 a candidate, 150 for sums and
-// look-back.
+// sector of 32 for the slack of b, and 3 sectors for the boxes of one that is not decided. In
+// `put`: 8 read, and 8 written for each pair. Instructions of a thread of `keep`: about 40 a
+// candidate.
 //
-// 10^7 boxes with 24 M candidates, H100: 0.77 ms, and 1.26 when one kernel read the boxes of all
-// candidates; H200: 0.62 and 1.0 (2026-11-26). Predicted for the H200 were 0.5: 2.2 GB. 10^6 boxes
-// with 2.3 M candidates, H200: `check` 21 us, of 17 predicted, and `keep` 42 to 48, of 20.
+// All in the stage `bounds`, H200, 2026-11-28: 10^6 boxes with 2.8 M candidates 73 us, of which
+// `check` takes 24, `keep` 30 (estimated) and `put` 13; 10^7 with 29 M 586 us. The check and `put`
+// of 10^7 are as fast as memory: 178 us for 750 MB, 84 for 350. What bounds `keep` is requests to
+// L2: with one for the slack of each b it had 4.6 M of 10^6 boxes in 35 us, 80 % of what L2 takes;
+// it has 3.5 M.
 //
-// What bounds `keep` is how long a block takes, and not what it reads. 660 blocks run at once and
-// each takes some 12 us, so that one ends every 17 to 20 ns, with 2.8 M candidates as with 29 M. 30
-// % of that its warps wait for look-back, the rest for one load after another. Compared, and no
-// faster: a byte for each candidate, how far boxes may move until its bit can change, so that only
-// a third of them read slacks and a tenth boxes (10^6 boxes the same, 10^7 0.02 ms more, as the
-// check must read the last boxes too); look-back over 128 blocks at a time instead of 32 (10^7:
-// 0.07 ms more); deciding first by the least and the most slack of all boxes, without those of b,
-// which takes 5 us less and 3 more in `check`; 2,048 candidates a block; six blocks on a
-// multiprocessor instead of five.
+// One kernel that tested and wrote took 92 and 713 us (the same day): its blocks learned by
+// look-back where their pairs go, and waited for that 30 % of their time. Compared with today's
+// form, and no faster: the list in half the bytes, with `a` as a difference from the first of 128
+// (10^7: the same); lanes next to each other that read the words of one box (`keep`: 40 us); one
+// tile a block of `put` (10^7: 96 us), or four (the same). Of the kernel with look-back: a byte for
+// each candidate, how far boxes may move until its bit can change (10^7: 0.02 ms more, as the check
+// must read the last boxes too); the least and the most slack of all boxes in place of those of b
+// (`check` takes 3 us more).
 #pragma once
-#include "block/look_back.cuh"
 #include "block/scan.cuh"
 #include "prepare.cuh"
 #include "types.cuh"
@@ -118,24 +121,26 @@ extern "C" __global__ void __launch_bounds__(256) sap_loosen(const __grid_consta
     if (p.worlds) p.loose_worlds[i] = p.worlds[i];
 }
 
-constexpr u32 KEEP_THREADS = 256;
-constexpr u32 KEEP_BLOCKS = 5;  // on a multiprocessor
-constexpr u32 KEEP_WARPS = KEEP_THREADS / WARP;
-constexpr u32 KEEP_ITEMS = 1024;
+constexpr u32 KEEP_THREADS = 256, KEEP_WARPS = KEEP_THREADS / WARP;
+constexpr u32 KEEP_BLOCKS = 8;                                    // on a multiprocessor
+constexpr u32 KEEP_ITEMS = 1024, KEEP_WORDS = KEEP_ITEMS / WARP;  // a tile, and its words of bits
 constexpr u32 KEEP_ROUNDS = KEEP_ITEMS / KEEP_THREADS;
-
-// What the list knows of a frame: of each candidate a bit, whether it is a pair, and of each block
-// the pairs before it.
-struct Hits {
-    u32* bits;
-    u32* before;
-};
-ASSERT_LAYOUT(Hits, 16, AT(bits, 0) AT(before, 8));
+constexpr u32 KEEP_GROUP = 256;  // tiles
+constexpr u32 PUT_TILES = 2;     // of a block
+constexpr u32 PUT_BLOCKS = 6;    // on a multiprocessor
+constexpr u32 PUT_WORDS = PUT_TILES * KEEP_WORDS, PUT_ROUNDS = PUT_WORDS / KEEP_WARPS;
+static_assert(KEEP_GROUP == KEEP_THREADS, "a thread of `put` reads the sum of a tile of its group");
+static_assert(KEEP_GROUP % PUT_TILES == 0, "the tiles of a block are of one group");
+static_assert(PUT_WORDS <= KEEP_THREADS, "a thread of `put` reads a word of bits");
 
 // Slacks and depths are whole units. Slacks above 255 are 255, depths above 254 are 254.
 constexpr u32 MAX_SLACK = 255, MAX_DEPTH = 254;
 // The depth of boxes of which nothing is known from their slacks.
 constexpr u32 NO_DEPTH = 255;
+// The most slack of nearly all boxes: three of the least margins.
+constexpr u32 WIDE_SLACK = 96;
+// What `check` has seen of any box: that it left its loosened one, or has a wider slack than that.
+constexpr u32 HAS_LEFT = 1, IS_WIDE = 2;
 
 struct Candidates {
     const Box* loose;
@@ -146,18 +151,21 @@ struct Candidates {
     u32 tiles;
     float units;  // in a length of 1
     u32 open;
-    Hits last, hits;
-    u64* words;       // one more than there are tiles, all zero: numbers the blocks
-    u64* next_words;  // those of the next launch, which are made zero
+    // Whether each candidate was a pair in the last frame, and is one: a bit each, of whole tiles.
+    const u32* last;
+    u32* hits;
+    // What `three` returns for each tile, and the sums of that over groups.
+    u64* tile_sums;
+    u64* group_sums;
     uint2* pairs;
     uint2* out[2];  // started, ended
     u64 pairs_capacity;
     u64 capacity[2];
 };
-ASSERT_LAYOUT(Candidates, 144,
+ASSERT_LAYOUT(Candidates, 128,
     AT(loose, 0) AT(slacks, 8) AT(depths, 16) AT(list, 24) AT(n, 32) AT(tiles, 36) AT(units, 40)
-    AT(open, 44) AT(last, 48) AT(hits, 64) AT(words, 80) AT(next_words, 88) AT(pairs, 96)
-    AT(out, 104) AT(pairs_capacity, 120) AT(capacity, 128));
+    AT(open, 44) AT(last, 48) AT(hits, 56) AT(tile_sums, 64) AT(group_sums, 72) AT(pairs, 80)
+    AT(out, 88) AT(pairs_capacity, 104) AT(capacity, 112));
 
 // Returns the least and the most slack of a box within its loosened one. Sides that are infinite in
 // both do not move, and their difference, NaN, counts neither way. An empty box has a slack that
@@ -205,9 +213,10 @@ struct Listed {
     const Candidates& p;
     u32 i;
     Box loose;
-    bool left;
+    bool left, wide;
 
-    DEVICE explicit Listed(const Candidates& p) : p(p), i(0), loose(empty_box()), left(false) {}
+    DEVICE explicit Listed(const Candidates& p)
+        : p(p), i(0), loose(empty_box()), left(false), wide(false) {}
 
     DEVICE void before(u32 at, bool present) {
         i = at;
@@ -217,17 +226,29 @@ struct Listed {
     // An empty box overlaps nothing, wherever its loosened one is.
     DEVICE void look(const Box& box, bool same_labels) {
         left = !same_labels || !(is_empty(box) || holds(loose, box));
-        p.slacks[i] = slack_of(loose, box, p.units);
+        const uchar2 slack = slack_of(loose, box, p.units);
+        p.slacks[i] = slack;
+        wide = slack.y > WIDE_SLACK && !is_empty(loose);
     }
 };
+
+// Sets a bit of `state->left` if any lane says so. The bits are set one by one: ptxas 13.0 turns
+// `seen != 0`, where `seen` has a bit of each of two votes, into `seen != 3`.
+DEVICE void tell(State* state, u32 bit, bool own) {
+    if (__any_sync(ALL_LANES, own) && lane_index() == 0 && (state->left & bit) == 0)
+        atomicOr(&state->left, u64(bit));
+}
 
 extern "C" __global__ void __launch_bounds__(256) sap_check(
     const Box* boxes, const __grid_constant__ Prepare of, const __grid_constant__ Candidates p) {
     wait_for_stream();
     Listed listed(p);
     prepare(Plain{boxes}, of, listed);
-    if (__any_sync(ALL_LANES, listed.left) && lane_index() == 0 && of.state->left == 0)
-        of.state->left = 1;
+    // There are fewer groups than boxes, as there are less than n^2 / 2 candidates.
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (u64(i) * KEEP_GROUP < p.tiles) p.group_sums[i] = 0;
+    tell(of.state, HAS_LEFT, listed.left);
+    tell(of.state, IS_WIDE, listed.wide);
 }
 
 // Whether two boxes as they came overlap. Invalid and empty ones do not.
@@ -241,60 +262,64 @@ DEVICE bool overlap(const Box& i, const Box& j, bool open) {
     return all;
 }
 
-// Pairs, those started and those ended, of a warp or a block, in one word.
+// Pairs, those started and those ended, of a word or of some tiles of a group, in one word.
 DEVICE u64 three(u32 hits, u32 last) {
     return u64(__popc(hits)) | u64(__popc(hits & ~last)) << 20 | u64(__popc(last & ~hits)) << 40;
 }
 DEVICE u32 third(u64 three, u32 which) { return u32(three >> 20 * which) & 0xfffff; }
+static_assert(KEEP_GROUP * KEEP_ITEMS < 1 << 20, "sums of a group have 20 bits");
 
-// Writes the pairs whose bits are set. Returns the slot behind them.
-DEVICE u64 put(u32 bits, uint2 pair, u64 at, uint2* out, u64 capacity) {
-    const u64 slot = at + __popc(bits & lanes_below());
-    if ((bits >> lane_index() & 1) && slot < capacity) out[slot] = pair;
-    return at + __popc(bits);
+// Whether the slacks of two boxes tell that they are apart, or that they overlap.
+DEVICE bool apart(uchar2 a, uchar2 b, u32 depth) {
+    return u32(a.x) + b.x > depth && depth < MAX_DEPTH;
+}
+DEVICE bool deep(uchar2 a, uchar2 b, u32 depth) {
+    return u32(a.y) + b.y <= depth && depth != NO_DEPTH;
 }
 
+// Tests a tile.
 extern "C" __global__ void __launch_bounds__(KEEP_THREADS, KEEP_BLOCKS) sap_keep(
-    const Box* boxes, State* state, const __grid_constant__ Candidates p) {
-    __shared__ u64 sums[KEEP_WARPS], started_before, ended_before;
-    __shared__ u32 tile, found[KEEP_WARPS][KEEP_ROUNDS];
+    const Box* boxes, const State* state, const __grid_constant__ Candidates p) {
+    __shared__ u64 sums[KEEP_WARPS];
+    __shared__ u32 found[KEEP_WARPS][KEEP_ROUNDS];
     __shared__ uint2 waiting[KEEP_WARPS][KEEP_ROUNDS * WARP];
     __shared__ u8 slots[KEEP_WARPS][KEEP_ROUNDS * WARP];
-    const u32 warp = threadIdx.x / WARP, lane = lane_index();
-    // Every block takes a number, so that all before it run.
-    if (threadIdx.x == 0) tile = u32(atomicAdd(p.words, 1ull));
-    __syncthreads();
-    const u64 first = u64(tile) * KEEP_ITEMS + warp * (KEEP_ROUNDS * WARP) + lane;
+    const u32 tile = blockIdx.x, warp = threadIdx.x / WARP, lane = lane_index();
+    const u32 first = tile * KEEP_ITEMS + warp * (KEEP_ROUNDS * WARP) + lane;
+    // What the check does not write is read at once.
     uint2 pair[KEEP_ROUNDS];
-    u32 depth[KEEP_ROUNDS], last[KEEP_ROUNDS];
-    // The words of bits are padded to whole blocks. What the check does not write is read
-    // at once.
-    const bool is_tile = tile < p.tiles;
-    const u32 word = tile * (KEEP_ITEMS / WARP) + warp * KEEP_ROUNDS,
-              pairs_before = is_tile ? __ldcg(p.last.before + tile) : 0;
+    u32 depth[KEEP_ROUNDS];
 #pragma unroll
     for (u32 round = 0; round < KEEP_ROUNDS; round++) {
-        last[round] = is_tile ? __ldcg(p.last.bits + word + round) : 0;
-        const u64 k = first + round * WARP;
-        const bool present = k < p.n;
-        pair[round] = present ? __ldcg(p.list + k) : make_uint2(0, 0);
-        depth[round] = present ? __ldcg(p.depths + k) : 0;
+        const u32 k = first + round * WARP;
+        pair[round] = k < p.n ? __ldcg(p.list + k) : make_uint2(0, 0);
+        depth[round] = k < p.n ? __ldcg(p.depths + k) : 0;
     }
     wait_for_stream();
-    // Where a box has left there is no list any more, and nothing to clear.
-    if (__syncthreads_or(threadIdx.x == WARP && state->left != 0)) return;
-    if (threadIdx.x == 0) p.next_words[tile] = 0;
-    if (!is_tile) return;
-    // Bytes decide most. The other candidates gather, so that few rounds read boxes.
+    const u64 seen = state->left;
+    uchar2 slack_a[KEEP_ROUNDS];
+#pragma unroll
+    for (u32 round = 0; round < KEEP_ROUNDS; round++) slack_a[round] = p.slacks[pair[round].x];
+    // Where a box has left there is no list any more.
+    if (seen & HAS_LEFT) return;
+    // Bytes decide most, those of `a` alone some. The other candidates gather, so that few rounds
+    // read boxes.
+    const uchar2 any = make_uchar2(0, seen & IS_WIDE ? MAX_SLACK : WIDE_SLACK);
+    uchar2 slack_b[KEEP_ROUNDS];
+#pragma unroll
+    for (u32 round = 0; round < KEEP_ROUNDS; round++) {
+        const uchar2 a = slack_a[round];
+        const bool decides = apart(a, any, depth[round]) || deep(a, any, depth[round]);
+        slack_b[round] = decides ? any : p.slacks[pair[round].y];
+    }
     u32 open = 0;
 #pragma unroll
     for (u32 round = 0; round < KEEP_ROUNDS; round++) {
-        const uchar2 a = p.slacks[pair[round].x], b = p.slacks[pair[round].y];
+        const uchar2 a = slack_a[round], b = slack_b[round];
         const bool present = first + round * WARP < p.n;
-        const bool apart = u32(a.x) + b.x > depth[round] && depth[round] < MAX_DEPTH;
-        const bool deep = u32(a.y) + b.y <= depth[round] && depth[round] != NO_DEPTH;
-        const bool unknown = present && !apart && !deep;
-        const u32 decided = __ballot_sync(ALL_LANES, present && deep && !apart),
+        const bool is_apart = apart(a, b, depth[round]), is_deep = deep(a, b, depth[round]);
+        const bool unknown = present && !is_apart && !is_deep;
+        const u32 decided = __ballot_sync(ALL_LANES, present && is_deep && !is_apart),
                   others = __ballot_sync(ALL_LANES, unknown);
         if (lane == 0) found[warp][round] = decided;
         if (unknown) {
@@ -304,6 +329,8 @@ extern "C" __global__ void __launch_bounds__(KEEP_THREADS, KEEP_BLOCKS) sap_keep
         }
         open += __popc(others);
     }
+    const u32 word = tile * KEEP_WORDS + warp * KEEP_ROUNDS + lane;
+    const u32 last = lane < KEEP_ROUNDS ? p.last[word] : 0;
     __syncwarp();
     for (u32 k = lane; k < open; k += WARP) {
         const uint2 ids = waiting[warp][k];
@@ -312,43 +339,95 @@ extern "C" __global__ void __launch_bounds__(KEEP_THREADS, KEEP_BLOCKS) sap_keep
             atomicOr(&found[warp][slot / WARP], 1u << slot % WARP);
     }
     __syncwarp();
-    u32 hits[KEEP_ROUNDS];
     u64 own = 0;
-#pragma unroll
-    for (u32 round = 0; round < KEEP_ROUNDS; round++) {
-        hits[round] = found[warp][round];
-        if (lane == 0) p.hits.bits[word + round] = hits[round];
-        own += three(hits[round], last[round]);
+    if (lane < KEEP_ROUNDS) {
+        const u32 hits = found[warp][lane];
+        p.hits[word] = hits;
+        own = three(hits, last);
     }
+    own = warp_sum(own);
     if (lane == 0) sums[warp] = own;
     __syncthreads();
-    if (warp == 0) {
-        const u64 all = warp_sum(lane < KEEP_WARPS ? sums[lane] : 0);
-        const u64 both = u64(third(all, 1)) | u64(third(all, 2)) << 31;
-        const u64 sum = LookBack<u64>::exchange(p.words + 1, tile, both);
-        if (lane == 0) {
-            const u32 started = u32(sum) & 0x7fffffff, ended = u32(sum >> 31);
-            started_before = started;
-            ended_before = ended;
-            const u32 before = pairs_before + started - ended;
-            p.hits.before[tile] = before;
-            if (tile == p.tiles - 1) {
-                state->pairs = before + third(all, 0);
-                state->started = started + third(all, 1);
-                state->ended = ended + third(all, 2);
-            }
-        }
+    if (warp != 0) return;
+    const u64 all = warp_sum(lane < KEEP_WARPS ? sums[lane] : 0);
+    if (lane == 0) {
+        p.tile_sums[tile] = all;
+        atomicAdd(p.group_sums + tile / KEEP_GROUP, all);
     }
-    __syncthreads();
-    const u64 within = add_warps_below<KEEP_WARPS>(u64(0), sums, warp);
-    u64 started = started_before + third(within, 1), ended = ended_before + third(within, 2);
-    u64 at = pairs_before + started_before - ended_before + third(within, 0);
+}
+
+// Writes the pairs whose bits are set.
+DEVICE void write_pairs(u32 bits, uint2 pair, u32 first, uint2* out, u64 capacity) {
+    const u32 slot = first + __popc(bits & lanes_below());
+    if ((bits >> lane_index() & 1) && slot < capacity) out[slot] = pair;
+}
+
+// Writes the pairs and the events of some tiles.
+extern "C" __global__ void __launch_bounds__(KEEP_THREADS, PUT_BLOCKS) sap_put(
+    State* state, const __grid_constant__ Candidates p) {
+    __shared__ u32 sums[KEEP_WARPS][3];
+    __shared__ u64 sums_of_words[KEEP_WARPS];
+    __shared__ struct {
+        u32 hits, last;
+        u64 before;
+    } words[PUT_WORDS];
+    const u32 warp = threadIdx.x / WARP, lane = lane_index();
+    const u32 tile = blockIdx.x * PUT_TILES, group = tile / KEEP_GROUP;
+    const u32 first = tile * KEEP_ITEMS + warp * (PUT_ROUNDS * WARP) + lane;
+    // What `keep` does not write is read at once.
+    uint2 pair[PUT_ROUNDS];
 #pragma unroll
-    for (u32 round = 0; round < KEEP_ROUNDS; round++) {
-        const uint2 both = pair[round];
-        at = put(hits[round], both, at, p.pairs, p.pairs_capacity);
-        started = put(hits[round] & ~last[round], both, started, p.out[0], p.capacity[0]);
-        ended = put(last[round] & ~hits[round], both, ended, p.out[1], p.capacity[1]);
+    for (u32 round = 0; round < PUT_ROUNDS; round++) {
+        const u32 k = first + round * WARP;
+        pair[round] = k < p.n ? __ldcg(p.list + k) : make_uint2(0, 0);
+    }
+    const u32 word = tile * KEEP_WORDS + threadIdx.x;
+    const bool is_word = threadIdx.x < PUT_WORDS && word < p.tiles * KEEP_WORDS;
+    const u32 last = is_word ? __ldcg(p.last + word) : 0;
+    wait_for_stream();
+    const u64 seen = state->left;
+    const u32 hits = is_word ? p.hits[word] : 0;
+    // The groups before this one, and the tiles of this one before the block's.
+    const u32 other = group * KEEP_GROUP + threadIdx.x;
+    u64 sum = other < tile ? p.tile_sums[other] : 0;
+    u32 before[3] = {third(sum, 0), third(sum, 1), third(sum, 2)};
+    for (u32 k = threadIdx.x; k < group; k += KEEP_THREADS) {
+        sum = p.group_sums[k];
+#pragma unroll
+        for (u32 i = 0; i < 3; i++) before[i] += third(sum, i);
+    }
+    if (seen & HAS_LEFT) return;
+#pragma unroll
+    for (u32 i = 0; i < 3; i++) {
+        before[i] = warp_sum(before[i]);
+        if (lane == 0) sums[warp][i] = before[i];
+    }
+    u64 own;
+    const u64 within = block_exclusive_sum<KEEP_WARPS>(three(hits, last), sums_of_words, own);
+    if (threadIdx.x < PUT_WORDS) words[threadIdx.x] = {hits, last, within};
+    __syncthreads();
+#pragma unroll
+    for (u32 i = 0; i < 3; i++) {
+        before[i] = 0;
+#pragma unroll
+        for (u32 w = 0; w < KEEP_WARPS; w++) before[i] += sums[w][i];
+    }
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {
+        state->pairs = before[0] + third(own, 0);
+        state->started = before[1] + third(own, 1);
+        state->ended = before[2] + third(own, 2);
+    }
+#pragma unroll
+    for (u32 round = 0; round < PUT_ROUNDS; round++) {
+        const auto of = words[warp * PUT_ROUNDS + round];
+        const u32 started = of.hits & ~of.last, ended = of.last & ~of.hits;
+        u32 at[3];
+        for (u32 i = 0; i < 3; i++) at[i] = before[i] + third(of.before, i);
+        write_pairs(of.hits, pair[round], at[0], p.pairs, p.pairs_capacity);
+        if (started | ended) {
+            write_pairs(started, pair[round], at[1], p.out[0], p.capacity[0]);
+            write_pairs(ended, pair[round], at[2], p.out[1], p.capacity[1]);
+        }
     }
 }
 

@@ -29,7 +29,8 @@ struct State {
     u64 empty;            // boxes that take no part: empty or invalid ones that do not rest
     u64 changed;          // 1 when a box, filter or world differs from the last update
     u64 resting_changed;  // 1 when such a box is, or was, static or asleep
-    u64 left;             // 1 when a box left its loosened one, or has another filter or world
+    u64 left;             // HAS_LEFT when a box left its loosened one, or has other labels; IS_WIDE
+                          // when one has a wide slack (neighbours.cuh)
     u64 axis;             // the sweep axis
     u64 axis_tests[3];    // candidates among the sampled boxes, by axis
     u64 axis_blocks;      // blocks that have added their candidates

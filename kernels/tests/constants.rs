@@ -18,12 +18,12 @@ const SAP: &[Same] = &[
         &[["order/bins.rs", "LONG_BIN_THREADS"]],
     ),
     (
-        ["sap/bins.cuh", "LONG_BIN_SHARE"],
-        &[["order/bins.rs", "LONG_BIN_SHARE"]],
-    ),
-    (
         ["sap/bins.cuh", "LONGEST_BIN"],
         &[["order/bins.rs", "LONGEST_BIN"]],
+    ),
+    (
+        ["sap/bins.cuh", "HUGE_KEY_BITS"],
+        &[["order/bins.rs", "HUGE_KEY_BITS"]],
     ),
     (["sap/bins.cuh", "BIN_SLACK"], &[["order/bins.rs", "SLACK"]]),
     (
@@ -61,6 +61,18 @@ const SAP: &[Same] = &[
     (
         ["sap/neighbours.cuh", "KEEP_ITEMS"],
         &[["launch.rs", "KEEP_ITEMS"]],
+    ),
+    (
+        ["sap/neighbours.cuh", "HAS_LEFT"],
+        &[["abi.rs", "HAS_LEFT"]],
+    ),
+    (
+        ["sap/neighbours.cuh", "KEEP_GROUP"],
+        &[["launch.rs", "KEEP_GROUP"]],
+    ),
+    (
+        ["sap/neighbours.cuh", "PUT_TILES"],
+        &[["launch.rs", "PUT_TILES"]],
     ),
     (
         ["sap/endpoints.cuh", "RECORD_TILE"],

@@ -51,6 +51,9 @@ assert_layout!(
     crowded 176, near 184, started 192, ended 200, sorts 208,
 );
 
+/// The bit of [`State::left`] that tells that a box has left: `HAS_LEFT` of the kernels.
+pub(crate) const HAS_LEFT: u64 = 1;
+
 /// Indices in [`State::sorts`].
 pub(crate) const BOX_SORT: usize = 0;
 pub(crate) const PAIR_SORT: usize = 1;
@@ -280,17 +283,6 @@ pub(crate) struct Rows {
 assert_layout!(Rows, 64: found 0, ranks 8, rows 16, keys 24, pairs 32, state 40, capacity 48,
     bits 56, pad 60);
 
-/// What a neighbour list knows of a frame: a bit of each candidate, whether it is a pair, and the
-/// pairs before each block.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Hits {
-    pub(crate) bits: DevicePtr<u32>,
-    pub(crate) before: DevicePtr<u32>,
-}
-
-assert_layout!(Hits, 16: bits 0, before 8);
-
 /// The candidates of a neighbour list, and where pairs and events go.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -305,10 +297,12 @@ pub(crate) struct Candidates {
     /// Units of slacks and depths in a length of 1.
     pub(crate) units: f32,
     pub(crate) open: u32,
-    pub(crate) last: Hits,
-    pub(crate) hits: Hits,
-    pub(crate) words: DevicePtr<u64>,
-    pub(crate) next_words: DevicePtr<u64>,
+    /// Whether each candidate was a pair in the last frame, and is one: a bit each.
+    pub(crate) last: DevicePtr<u32>,
+    pub(crate) hits: DevicePtr<u32>,
+    /// The pairs of each tile, those started and those ended, and of each group of tiles.
+    pub(crate) tile_sums: DevicePtr<u64>,
+    pub(crate) group_sums: DevicePtr<u64>,
     pub(crate) pairs: DevicePtr<u64>,
     /// Started, ended.
     pub(crate) out: [DevicePtr<Pair>; 2],
@@ -317,9 +311,9 @@ pub(crate) struct Candidates {
 }
 
 assert_layout!(
-    Candidates, 144:
-    loose 0, slacks 8, depths 16, list 24, n 32, tiles 36, units 40, open 44, last 48, hits 64,
-    words 80, next_words 88, pairs 96, out 104, pairs_capacity 120, capacity 128,
+    Candidates, 128:
+    loose 0, slacks 8, depths 16, list 24, n 32, tiles 36, units 40, open 44, last 48, hits 56,
+    tile_sums 64, group_sums 72, pairs 80, out 88, pairs_capacity 104, capacity 112,
 );
 
 /// What a new neighbour list is made of.

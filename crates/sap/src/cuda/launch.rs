@@ -10,8 +10,12 @@ pub(crate) const CHUNK: usize = 32;
 /// Threads of most blocks.
 pub(crate) const THREADS: u32 = 256;
 pub(crate) const WARP: u32 = 32;
-/// Candidates of a neighbour list that a block tests: `KEEP_ITEMS` of the kernels.
+/// Candidates of a tile of a neighbour list, which a block tests: `KEEP_ITEMS` of the kernels.
 pub(crate) const KEEP_ITEMS: u32 = 1024;
+/// Tiles of a group, whose sums are added up: `KEEP_GROUP` of the kernels.
+pub(crate) const KEEP_GROUP: usize = 256;
+/// Tiles whose pairs a block writes: `PUT_TILES` of the kernels.
+pub(crate) const PUT_TILES: u32 = 2;
 /// Threads of the blocks whose warps take a tile each.
 const TILE_THREADS: u32 = 128;
 
@@ -23,8 +27,8 @@ pub(crate) fn module(device: &Device) -> Result<Module> {
     }
     let image = &radsweep_kernels::SAP_90;
     let module = device.load(image.name, image.ptx())?;
-    // SAFETY: all threads of its kernels call `wait_for_stream`. Only `sap_keep` reads and writes
-    // before it, what the launch directly ahead, `sap_check`, leaves alone.
+    // SAFETY: all threads of its kernels call `wait_for_stream`. Only `sap_keep` and
+    // `sap_put` read before it, what the launch directly ahead leaves alone.
     Ok(unsafe { module.launched_early() })
 }
 

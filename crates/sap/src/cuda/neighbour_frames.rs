@@ -1,6 +1,6 @@
 //! Frames by the neighbour list, and those that build it.
 
-use crate::cuda::abi::Candidates;
+use crate::cuda::abi::{Candidates, HAS_LEFT};
 use crate::cuda::engine::Engine;
 use crate::cuda::events::Space;
 use crate::cuda::find::attempt::Searched;
@@ -61,7 +61,7 @@ impl Engine {
         }
         self.stages.pause(&self.stream)?;
         let mut state = self.counters.read(&self.stream)?;
-        if state.left != 0 || state.pairs > self.packed.capacity() as u64 {
+        if state.left & HAS_LEFT != 0 || state.pairs > self.packed.capacity() as u64 {
             self.neighbours.record_left();
             return Ok(None);
         }

@@ -79,8 +79,9 @@ pub(super) const SEARCHED_PAIR_PS: f64 = 60.0;
 /// The cost of a box in a frame that tests the candidates of a list: 10^6 boxes take 21 to 27 us to
 /// be checked (H200 and H100, 2026-11-26).
 pub(super) const LIST_BOX_PS: f64 = 25.0;
-/// The cost of a candidate in such a frame: 2.3 M of 10^6 boxes take 42 to 48 us, 24 M of 10^7
-/// boxes 420 ([`LIST_BOX_PS`]).
+/// The cost of a candidate in such a frame: 2.3 M of 10^6 boxes took 42 to 48 us, 24 M of 10^7
+/// boxes 420 ([`LIST_BOX_PS`]). It is about 15 since 2026-11-28, with which margins are not
+/// measured.
 pub(super) const CANDIDATE_PS: f64 = 20.0;
 /// The cost of a box when a list is built: the frames that build one of 3.2 M candidates take 830
 /// us, of which two tests of the list and the wait of the host are 380 (H100, 2026-11-25).
@@ -239,9 +240,17 @@ pub(super) const MIN_MEAN_BIN: usize = 48;
 /// of the cloth's faces and edges takes 405 and 670 us, with 4,096 376 and 578, with 6,000 366 and
 /// 545 (before entries of a bin were compared by fours, 2026-11-28).
 pub(super) const LONG_BIN: u64 = 6000;
-/// Pairs of the longest bin beyond which pairs are sorted: four fifths of `LONGEST_LONG_BIN` of the
+/// Pairs of the longest bin beyond which it is huge: four fifths of `LONGEST_LONG_BIN` of the
 /// kernels, so that it may grow.
 pub(super) const LONGEST_LONG_BIN: u64 = 8166;
+/// Pairs are sorted where a huge bin has more than one in this many of them, since one block orders
+/// it: estimated at 0.15 to 0.45 ns a pair of the bin, where a sort takes 0.047 for each of all.
+pub(super) const HUGE_BIN_SHARE: u64 = 16;
+/// Bins that a block looks at to order long ones. Not measured.
+pub(super) const LONG_BIN_SHARE: u32 = 8;
+/// It looks at more, up to one for each lane of a warp, where there would be more blocks than this:
+/// four times as many as an H200 runs at once. Not measured.
+pub(super) const MANY_LONG_BLOCKS: u32 = 2048;
 /// The most frames that are sorted after one whose bins had no room, twice as many each time. Not
 /// measured.
 pub(super) const MAX_BINS_WAIT: u32 = 64;

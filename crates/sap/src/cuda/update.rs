@@ -196,15 +196,17 @@ impl Engine {
     /// Checks and stores the boxes that were uploaded, and tests the neighbour list by the plan:
     /// the stage `bounds`. Returns whether the list was tested.
     fn check(&mut self, sets: &[Source], reading: Reading, plan: &Plan) -> Result<bool> {
-        self.stages.mark(&self.stream, "bounds")?;
-        self.counters.reset(&self.stream)?;
-        let clear = self.clear_ahead(sets, plan);
         let list = if plan.by_list {
-            self.counters.record_use();
             self.candidates()?
         } else {
             None
         };
+        self.stages.mark(&self.stream, "bounds")?;
+        self.counters.reset(&self.stream)?;
+        if list.is_some() {
+            self.counters.record_use();
+        }
+        let clear = self.clear_ahead(sets, plan);
         let (margin, last) = match reading {
             Reading::Frame { margin } => (margin, self.has_last.then_some(&self.scene)),
             Reading::Alone => (0.0, None),
@@ -222,9 +224,6 @@ impl Engine {
             .prepare(&self.stream, &self.reader, beside, sets, margin, last)?;
         if self.spare.n > 0 {
             self.counters.record_cleared();
-        }
-        if list.is_some() {
-            self.neighbours.record_launch();
         }
         Ok(list.is_some())
     }

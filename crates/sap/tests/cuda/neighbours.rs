@@ -26,6 +26,7 @@ pub const ALL: &[(&str, Other)] = &[
     }),
     ("neighbours::without_events", without_events),
     ("neighbours::jumps", jumps),
+    ("neighbours::shrinks", shrinks),
     ("neighbours::counts", counts),
     ("neighbours::filters_and_worlds", filters_and_worlds),
     ("neighbours::bad_boxes", bad_boxes),
@@ -228,6 +229,23 @@ fn without_events() -> Result<(), Failed> {
     });
     both.walk(&mut boxes, 30, 0.01, &mut random)?;
     both.used_the_list(10)
+}
+
+/// Boxes shrink to their centres: they leave those of smaller index that they overlapped by far,
+/// and no loosened one.
+fn shrinks() -> Result<(), Failed> {
+    let mut random = Random::new(15);
+    let mut boxes = scene(&mut random, 4.0);
+    let mut both = Both::new(cuda(Strategy::Auto));
+    both.walk(&mut boxes, 8, 0.01, &mut random)?;
+    for i in 0..12 {
+        let at = boxes.len() - 1 - 17 * i;
+        let b = &mut boxes[at];
+        let centre = std::array::from_fn(|k| (b.min[k] + b.max[k]) / 2.0);
+        *b = Aabb::new(centre, centre);
+        both.update(Frame::boxes(&boxes))?;
+    }
+    both.used_the_list(14)
 }
 
 /// A box jumps now and then, and others appear and disappear at their indices.

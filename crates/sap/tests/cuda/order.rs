@@ -11,6 +11,7 @@ pub const ALL: &[(&str, Other)] = &[
     ("order::of_boxes", of_boxes),
     ("order::of_some_boxes", of_some_boxes),
     ("order::of_pairs", of_pairs),
+    ("order::of_a_huge_bin", of_a_huge_bin),
 ];
 
 fn update(ours: &mut BroadPhase, theirs: &mut BroadPhase, frame: Frame) -> Result<(), Failed> {
@@ -147,4 +148,28 @@ fn of_pairs() -> Result<(), Failed> {
         })?;
     }
     holds(binned > 30, || format!("{binned} of 48 frames had bins"))
+}
+
+/// A box overlaps all others, in a scene with so many pairs that they are not sorted for it.
+fn of_a_huge_bin() -> Result<(), Failed> {
+    let config = cuda(Strategy::Subdivided);
+    let (mut ours, mut theirs) = (engine(&config), engine(&cpu(&config)));
+    let mut random = Random::new(3);
+    let mut boxes = uniform(&mut random, sized(300_000, 10_000), 20.0);
+    boxes[7] = Aabb::new([-1e9; 3], [1e9; 3]);
+    for frame in 0..6 {
+        for b in &mut boxes {
+            let by = random.between(0.0, 0.05);
+            *b = Aabb::new(b.min.map(|x| x + by), b.max.map(|x| x + by));
+        }
+        let report = ours.update(Frame::boxes(&boxes)).map_err(text)?;
+        let sorts = &report.stats.sorts;
+        let is_sorted = sorts.passes_run + sorts.passes_skipped > 0;
+        theirs.update(Frame::boxes(&boxes)).map_err(text)?;
+        same(ours.pairs(), theirs.pairs())?;
+        holds(frame < 3 || !is_sorted, || {
+            format!("frame {frame} is sorted, with {} pairs", ours.pairs().len())
+        })?;
+    }
+    Ok(())
 }

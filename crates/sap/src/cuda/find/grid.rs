@@ -465,7 +465,7 @@ impl Grid {
         unsafe {
             stream.launch(
                 &self.kernels.count_pairs,
-                &of_few(n, 2),
+                &of_few(n, WIDTHS[2]),
                 &args![input, by_a],
             )?
         };

@@ -3,7 +3,7 @@
 use crate::cuda::abi::{Candidates, Prepare};
 use crate::cuda::input::patch::Patch;
 use crate::cuda::input::source::{List, Source};
-use crate::cuda::launch::{THREADS, linear, module};
+use crate::cuda::launch::{PUT_TILES, THREADS, linear, module};
 use crate::cuda::memory::Uploader;
 use crate::try_alloc::resize;
 use crate::{Aabb, Aabb64, Filter, Result};
@@ -26,6 +26,7 @@ pub(crate) struct Reader {
     prepare_exact: Kernel,
     check: Kernel,
     keep: Kernel,
+    put: Kernel,
     widen: Kernel,
     patch: Kernel,
     uploader: Uploader,
@@ -40,6 +41,7 @@ impl Reader {
             prepare_exact: module.kernel("sap_prepare_exact")?,
             check: module.kernel("sap_check")?,
             keep: module.kernel("sap_keep")?,
+            put: module.kernel("sap_put")?,
             widen: module.kernel("sap_widen")?,
             patch: module.kernel("sap_patch")?,
             uploader: Uploader::default(),
@@ -143,11 +145,14 @@ impl Reader {
         unsafe {
             match (boxes, list) {
                 (RawBoxes::Plain(boxes), Some(list)) => {
-                    // One block more clears the last word of the next launch.
-                    let tiles = Launch::linear(list.tiles + 1, THREADS);
+                    let tests = Launch::linear(list.tiles, THREADS);
+                    let writes = Launch::linear(list.tiles.div_ceil(PUT_TILES), THREADS);
                     let list = ByValue(list);
                     stream.launch(&self.check, &launch, &args![boxes, set, list])?;
-                    stream.launch(&self.keep, &tiles, &args![boxes, state, list])?;
+                    if list.0.tiles > 0 {
+                        stream.launch(&self.keep, &tests, &args![boxes, state, list])?;
+                        stream.launch(&self.put, &writes, &args![state, list])?;
+                    }
                 }
                 (RawBoxes::Plain(boxes), None) => {
                     stream.launch(&self.prepare_plain, &launch, &args![boxes, set])?;

@@ -2,19 +2,20 @@
 //! while boxes move little, as on the CPU (`crate::cpu::neighbours`).
 //!
 //! Boxes are loosened by a margin. The pairs of loosened boxes are found once and put in order:
-//! these are the candidates. While every box stays within its loosened one, a frame is two
-//! launches: one checks the boxes, the other tests the candidates. The host learns with the
-//! counters whether a box has left. If so, the list is built again, or the frame is searched.
+//! these are the candidates. While every box stays within its loosened one, a frame is three
+//! launches: one checks the boxes, one tests the candidates, one writes the pairs. The host learns
+//! with the counters whether a box has left. If so, the list is built again, or the frame is
+//! searched.
 //!
 //! The head of the kernels' source has what they read and write, and what was measured.
 
 mod build;
 mod policy;
 
-use crate::cuda::abi::{Candidates, Hits};
+use crate::cuda::abi::Candidates;
 use crate::cuda::events::Space;
 use crate::cuda::input::scene::Scene;
-use crate::cuda::launch::{KEEP_ITEMS, linear, module};
+use crate::cuda::launch::{KEEP_GROUP, KEEP_ITEMS, linear, module};
 use crate::cuda::memory::HostBuffer;
 use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{MIN_LISTED, MOTION_SAMPLE, UNIT_LIMITS, UNITS};
@@ -24,26 +25,10 @@ pub(crate) use build::Frames;
 use gpu::{Device, DevicePtr, Grow, Kernel, SliceMut, Stream, args, blocks};
 use policy::{Margin, Motion, Policy, Size};
 
-/// Candidates that a block tests.
+/// Candidates of a tile.
 const ITEMS: usize = KEEP_ITEMS as usize;
-/// Words of bits of a block.
+/// Words of bits of a tile.
 const WORDS: usize = ITEMS / u32::BITS as usize;
-
-/// What the list knows of a frame, on the device.
-#[derive(Default)]
-struct FrameHits {
-    bits: Grow<u32>,
-    before: Grow<u32>,
-}
-
-impl FrameHits {
-    fn ptr(&self) -> Hits {
-        Hits {
-            bits: self.bits.device_ptr(),
-            before: self.before.device_ptr(),
-        }
-    }
-}
 
 /// The neighbour list of the last frame, and what decides whether to keep one.
 pub(crate) struct Neighbours {
@@ -60,14 +45,15 @@ pub(crate) struct Neighbours {
     slacks: Grow<u16>,
     /// Units of slacks and depths in a length of 1.
     units: f32,
-    /// What was found in the last frame, and memory for the next; `last` is the index of the last.
-    frames: [FrameHits; 2],
+    /// Which candidates were pairs in the last frame, and memory for the next; `last` is the index
+    /// of the last.
+    hits: [Grow<u32>; 2],
     last: usize,
+    /// The pairs and events of tiles, and of groups of them.
+    tile_sums: Grow<u64>,
+    group_sums: Grow<u64>,
     /// Whether the list has served no frame.
     is_new: bool,
-    /// The words of the next launch, whose index is `turn`, and of the one after it.
-    words: [Grow<u64>; 2],
-    turn: usize,
     motions: Grow<Motion>,
     motions_read: HostBuffer<Motion>,
     /// The boxes of the frame whose motion was asked for.
@@ -87,11 +73,11 @@ impl Neighbours {
             depths: Grow::default(),
             slacks: Grow::default(),
             units: 0.0,
-            frames: Default::default(),
+            hits: Default::default(),
             last: 0,
+            tile_sums: Grow::default(),
+            group_sums: Grow::default(),
             is_new: false,
-            words: Default::default(),
-            turn: 0,
             motions: Grow::default(),
             motions_read: HostBuffer::default(),
             watched: 0,
@@ -232,22 +218,14 @@ impl Neighbours {
         let depths = self.depths.reserve(stream, len as usize)?;
         builder.measure(stream, &self.list, self.units, depths)?;
         let tiles = (len as usize).div_ceil(ITEMS);
-        for frame in &mut self.frames {
-            frame.bits.reserve(stream, tiles * WORDS)?;
-            frame.before.reserve(stream, tiles)?;
+        for hits in &mut self.hits {
+            hits.reserve(stream, tiles * WORDS)?;
         }
-        let last = &mut self.frames[self.last];
-        stream.fill_u32(last.bits.part_mut(tiles * WORDS)?, 0)?;
-        stream.fill_u32(last.before.part_mut(tiles)?, 0)?;
-        for words in &mut self.words {
-            stream.fill_bytes(words.reserve(stream, tiles + 1)?, 0)?;
-        }
+        stream.fill_u32(self.hits[self.last].part_mut(tiles * WORDS)?, 0)?;
+        self.tile_sums.reserve(stream, tiles)?;
+        self.group_sums
+            .reserve(stream, tiles.div_ceil(KEEP_GROUP))?;
         Ok(Some(len))
-    }
-
-    /// Notes that the candidates are tested, with the words that it clears for the next launch.
-    pub(crate) const fn record_launch(&mut self) {
-        self.turn = 1 - self.turn;
     }
 
     /// Returns the candidates to test in one frame. The pairs and events of the frame go to
@@ -262,7 +240,6 @@ impl Neighbours {
             Some(builder) => builder.loose()?,
             None => DevicePtr::NULL,
         };
-        let [words, next_words] = [self.turn, 1 - self.turn].map(|i| self.words[i].device_ptr());
         Ok(Candidates {
             loose,
             slacks: self.slacks.device_ptr(),
@@ -272,10 +249,10 @@ impl Neighbours {
             tiles: blocks(self.len, KEEP_ITEMS),
             units: self.units,
             open: (rule == OverlapRule::Open).into(),
-            last: self.frames[self.last].ptr(),
-            hits: self.frames[1 - self.last].ptr(),
-            words,
-            next_words,
+            last: self.hits[self.last].device_ptr(),
+            hits: self.hits[1 - self.last].device_ptr(),
+            tile_sums: self.tile_sums.device_ptr(),
+            group_sums: self.group_sums.device_ptr(),
             pairs: pairs.device_ptr(),
             out: events.lists,
             pairs_capacity: pairs.len() as u64,

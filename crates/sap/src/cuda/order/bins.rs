@@ -5,7 +5,10 @@ use crate::Result;
 use crate::cuda::abi::{self, Bin, BinOrder, Clear, Keys, State, counter};
 use crate::cuda::launch::{THREADS, WARP, linear, module};
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{FEW_BINS, LONG_BIN, LONGEST_LONG_BIN, MEAN_BIN, MIN_MEAN_BIN};
+use crate::cuda::tuning::{
+    FEW_BINS, HUGE_BIN_SHARE, LONG_BIN, LONG_BIN_SHARE, LONGEST_LONG_BIN, MANY_LONG_BLOCKS,
+    MEAN_BIN, MIN_MEAN_BIN,
+};
 use gpu::{
     ByValue, Device, DevicePtr, Grow, Kernel, Launch, Slice, SliceMut, Stream, args, blocks,
 };
@@ -13,12 +16,13 @@ use std::mem;
 
 /// Threads of a block whose warps order a bin each: `BIN_THREADS` of the kernels.
 const BIN_THREADS: u32 = 64;
-/// Threads of a block that orders long bins, and the bins that it looks at: `LONG_BIN_THREADS` and
-/// `LONG_BIN_SHARE` of the kernels.
+/// Threads of a block that orders long bins: `LONG_BIN_THREADS` of the kernels.
 const LONG_BIN_THREADS: u32 = 256;
-const LONG_BIN_SHARE: u32 = 8;
 /// The most pairs that a warp orders: `LONGEST_BIN` of the kernels.
 const LONGEST_BIN: u64 = 1024;
+/// The most bits of the keys of a bin that is longer than a block can hold: `HUGE_KEY_BITS` of the
+/// kernels.
+const HUGE_KEY_BITS: u32 = 20;
 /// Room of each bin, beyond a quarter more than it had: `BIN_SLACK` of the kernels.
 const SLACK: usize = 32;
 
@@ -181,7 +185,9 @@ impl Bins {
             true => (
                 &self.order_long,
                 LONG_BIN_THREADS,
-                bins.div_ceil(LONG_BIN_SHARE),
+                bins.div_ceil(LONG_BIN_SHARE)
+                    .min(MANY_LONG_BLOCKS)
+                    .max(bins.div_ceil(WARP)),
             ),
             false => (&self.order, BIN_THREADS, 0),
         };
@@ -292,7 +298,9 @@ impl Bins {
         let max = wanted - shift(n, bits, pairs, MIN_MEAN_BIN).min(wanted);
         self.narrower = narrower.min(max);
         let target = wanted - self.narrower;
-        if longest <= LONGEST_LONG_BIN && target <= now + 1 && now <= target + 1 {
+        let is_huge = longest > LONGEST_LONG_BIN;
+        let is_worth = now + bits <= HUGE_KEY_BITS && longest <= state.pairs / HUGE_BIN_SHARE;
+        if (!is_huge || is_worth) && target <= now + 1 && now <= target + 1 {
             self.known = Some(Known {
                 division,
                 pairs,
