@@ -11,10 +11,10 @@
 //
 // A bin longer than LONGEST_BIN takes a block. These begin first. There are such blocks only where
 // the last frame had bins about as long. One longer than LONGEST_LONG_BIN does not fit on chip as
-// entries: there is a bit there for each key that it may have, HUGE_WINDOW of them at a time. Where
-// a bin has no room for all its pairs, has more than HUGE_KEY_BITS bits of keys, or is long without
-// such blocks, the list is in no order and must not be used: the host searches again and sorts by
-// keys.
+// entries. Its block keeps a bit for each key that the bin may have, HUGE_WINDOW of them at a time,
+// if such keys have at most HUGE_KEY_BITS bits. Where a bin has no room for all its pairs, is long
+// without such blocks, or is longer than LONGEST_LONG_BIN and its keys have more bits, the list is
+// in no order and must not be used: the host searches again and sorts by keys.
 //
 // Bytes a pair: 4 written as it is found, next to those that came before, so that L2 collects whole
 // lines, and a sector of 32 of its bin changed; 4 read twice, once from L1, and 8 written. Rows and
@@ -45,8 +45,8 @@
 //
 // Where sizes have a heavy tail (200,000 boxes, 21.9 M pairs) 165 bins are longer than 10,208. The
 // list was sorted for them, 1,025 us. By bits the order takes 375 (200 were predicted), and filling
-// the bins 180 to 210. Half of the 375 are short bins, of 219 pairs in the mean, a
-// quarter are huge.
+// the bins 180 to 210. Half of the 375 are short bins, of 219 pairs in the mean, and a quarter are
+// huge.
 #pragma once
 #include "block/scan.cuh"
 #include "common/search.cuh"
@@ -116,7 +116,7 @@ struct BinOrder {
     u32 count;     // bins
     u32 len;       // bins of the next frame
     u32 bits;
-    // Blocks for bins longer than LONGEST_BIN, one for each WARP bins or more; 0 = there are none
+    // Blocks for bins longer than LONGEST_BIN, at least one for each WARP bins; 0 = there are none
     // such.
     u32 long_blocks;
 
@@ -244,7 +244,7 @@ DEVICE void order_huge_bin(const BinOrder& p, HugeBin& shared, u32 bin, u32 coun
             own += __popc(shared.words[threadIdx.x * HUGE_STRIP + k]);
         shared.ranks[threadIdx.x] = block_exclusive_sum<WARPS>(own, shared.sums, total);
         __syncthreads();
-        // Each warp writes the pairs of every eighth strip, since most may be in some of them.
+        // Each warp writes the pairs of every eighth strip, since a few strips may have most.
         for (u32 strip = threadIdx.x / WARP; strip < LONG_BIN_THREADS; strip += WARPS) {
             u32 rank = shared.ranks[strip];
             const u32 end = strip + 1 < LONG_BIN_THREADS ? shared.ranks[strip + 1] : total;

@@ -19,15 +19,15 @@
 // they overlap on all axes. Slacks are rounded to the safe side, in a 32nd of the least margin.
 // While no box has left, no slack is below 0. Few are above WIDE_SLACK, and `check` tells if any
 // is. So the slack of `a` alone decides 40 % of the candidates where boxes walk by 1 % of their
-// size. Boxes are read of those only that slacks do not decide, which are about as far apart, or as
-// deep in each other, as they have moved: 15 % there.
+// size. Boxes are read only where slacks do not decide: 15 % there. Such boxes are about as far
+// apart, or as deep in each other, as they have moved.
 //
 // keep, put: 256 threads, 4 and 8 candidates a thread. `keep` reads the caller's boxes; an invalid
-// or empty one is in no pair. The pairs and events of a tile are one sum, and added to that of its
-// group of 256 tiles. `put` adds up the groups before its own, and in its own the tiles before its
-// two, so that no block waits for another. Both read candidates while the kernel ahead still runs
-// (`wait_for_stream`), from L2, since no wait has made the first-level cache forget what was there
-// before. So they are the launches directly behind `check`.
+// or empty one is in no pair. The pairs and events of a tile are packed in one word, which is added
+// to the word of its group of 256 tiles. `put` adds up the groups before its own, and in its own
+// the tiles before its two, so that no block waits for another. Both read candidates while the
+// kernel ahead still runs (`wait_for_stream`), from L2, since no wait has made the first-level
+// cache forget what was there before. So they are the launches directly behind `check`.
 //
 // Bytes a box in `check`: 24 + 24 read, 24 + 2 written. Bytes a candidate in `keep`: 9 read, a
 // sector of 32 for the slack of b, and 3 sectors for the boxes of one that is not decided. In
@@ -44,10 +44,10 @@
 // look-back where their pairs go, and waited for that 30 % of their time. Compared with today's
 // form, and no faster: the list in half the bytes, with `a` as a difference from the first of 128
 // (10^7: the same); lanes next to each other that read the words of one box (`keep`: 40 us); one
-// tile a block of `put` (10^7: 96 us), or four (the same). Of the kernel with look-back: a byte for
-// each candidate, how far boxes may move until its bit can change (10^7: 0.02 ms more, as the check
-// must read the last boxes too); the least and the most slack of all boxes in place of those of b
-// (`check` takes 3 us more).
+// tile a block of `put` (10^7: 96 us), or four (the same). With the kernel of look-back were
+// compared: a byte for each candidate, how far boxes may move until its bit can change (10^7: 0.02
+// ms more, as the check must read the last boxes too); the least and the most slack of all boxes in
+// place of those of b (`check` takes 3 us more).
 #pragma once
 #include "block/scan.cuh"
 #include "prepare.cuh"
@@ -168,8 +168,8 @@ ASSERT_LAYOUT(Candidates, 128,
     AT(out, 88) AT(pairs_capacity, 104) AT(capacity, 112));
 
 // Returns the least and the most slack of a box within its loosened one. Sides that are infinite in
-// both do not move, and their difference, NaN, counts neither way. An empty box has a slack that
-// decides nothing.
+// both do not move, and their difference, NaN, counts neither way. An empty box has the most slack,
+// which may tell that it is apart, and never that it overlaps.
 DEVICE uchar2 slack_of(const Box& loose, const Box& box, float units) {
     float least = INFINITE, most = 0.0f;
     for (int axis = 0; axis < 3; axis++) {
@@ -244,7 +244,8 @@ extern "C" __global__ void __launch_bounds__(256) sap_check(
     wait_for_stream();
     Listed listed(p);
     prepare(Plain{boxes}, of, listed);
-    // There are fewer groups than boxes, as there are less than n^2 / 2 candidates.
+    // There are no more groups than boxes: there are less than n^2 / 2 candidates, and less than
+    // 2^31.
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (u64(i) * KEEP_GROUP < p.tiles) p.group_sums[i] = 0;
     tell(of.state, HAS_LEFT, listed.left);

@@ -58,13 +58,14 @@
 // fit a multiprocessor. That is half of all warps; the filter's independent chains (four sets) hide
 // the latency. sm_75 holds 2 such blocks. It spills 100 bytes, where pairs are written. The sweeps
 // of cells have 64 registers and spill 4 to 48 bytes there (sm_75: 40 to 128). Of the others
-// sap_grid_resting (20 and 32 bytes) and sap_region_arrange (16) spill.
+// sap_grid_resting (20 and 32 bytes), sap_region_arrange (16) and sap_keep (16) spill.
 //
-// Each kernel calls `wait_for_stream` (common/ptx.cuh), all but `sap_keep` and `sap_put` at its
-// beginning: from sm_90 on the next launch begins before this one ends, and waits there. Predicted:
-// 1 us of each launch. Measured with both images in one run on an H200 (2026-11-28, whole updates
-// without times): 10^4 boxes 38 us instead of 45, 10^5 57 instead of 61, 10^6 196 instead of 203,
-// so 0.7 to 1 us; as a graph 24 instead of 25 us for 10^4, and no gain from 10^5 on.
+// Each kernel calls `wait_for_stream` (common/ptx.cuh). All but `sap_keep` and `sap_put` do so at
+// their beginning: from sm_90 on the next launch begins before this one ends, and waits there.
+// Predicted: 1 us of each launch. Measured with both images in one run on an H200 (2026-11-28,
+// whole updates without times): 10^4 boxes 38 us instead of 45, 10^5 57 instead of 61, 10^6 196
+// instead of 203, so 0.7 to 1 us; as a graph 24 instead of 25 us for 10^4, and no gain from 10^5
+// on.
 //
 // Two images: PTX of compute_75, and of compute_90 for that. Denormals count: never compile with
 // -ftz or -use_fast_math.

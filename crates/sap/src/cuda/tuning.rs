@@ -80,8 +80,8 @@ pub(super) const SEARCHED_PAIR_PS: f64 = 60.0;
 /// be checked (H200 and H100, 2026-11-26).
 pub(super) const LIST_BOX_PS: f64 = 25.0;
 /// The cost of a candidate in such a frame: 2.3 M of 10^6 boxes took 42 to 48 us, 24 M of 10^7
-/// boxes 420 ([`LIST_BOX_PS`]). It is about 15 since 2026-11-28, with which margins are not
-/// measured.
+/// boxes 420 ([`LIST_BOX_PS`]). Since 2026-11-28 it is about 15. Margins chosen by that
+/// were not measured.
 pub(super) const CANDIDATE_PS: f64 = 20.0;
 /// The cost of a box when a list is built: the frames that build one of 3.2 M candidates take 830
 /// us, of which two tests of the list and the wait of the host are 380 (H100, 2026-11-25).
@@ -248,8 +248,8 @@ pub(super) const LONGEST_LONG_BIN: u64 = 8166;
 pub(super) const HUGE_BIN_SHARE: u64 = 16;
 /// Bins that a block looks at to order long ones. Not measured.
 pub(super) const LONG_BIN_SHARE: u32 = 8;
-/// It looks at more, up to one for each lane of a warp, where there would be more blocks than this:
-/// four times as many as an H200 runs at once. Not measured.
+/// A block looks at more, up to one for each lane of a warp, where there would be more blocks than
+/// this: four times as many as an H200 runs at once. Not measured.
 pub(super) const MANY_LONG_BLOCKS: u32 = 2048;
 /// The most frames that are sorted after one whose bins had no room, twice as many each time. Not
 /// measured.

@@ -196,6 +196,7 @@ impl Engine {
     /// Checks and stores the boxes that were uploaded, and tests the neighbour list by the plan:
     /// the stage `bounds`. Returns whether the list was tested.
     fn check(&mut self, sets: &[Source], reading: Reading, plan: &Plan) -> Result<bool> {
+        // Before the stage begins, which is of what the device does.
         let list = if plan.by_list {
             self.candidates()?
         } else {

@@ -2,7 +2,7 @@
 
 use super::{Other, cpu, cuda, engine, holds, same_lists, sized, text, uniform};
 use crate::common::scenes::Random;
-use crate::common::{equal, same};
+use crate::common::{equal, quick, same};
 use libtest_mimic::Failed;
 use sap::{
     Aabb, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid, OverlapRule, Pair, Strategy,
@@ -27,6 +27,7 @@ pub const ALL: &[(&str, Other)] = &[
     ("neighbours::without_events", without_events),
     ("neighbours::jumps", jumps),
     ("neighbours::shrinks", shrinks),
+    ("neighbours::ends_of_tiles", ends_of_tiles),
     ("neighbours::counts", counts),
     ("neighbours::filters_and_worlds", filters_and_worlds),
     ("neighbours::bad_boxes", bad_boxes),
@@ -41,6 +42,8 @@ struct Both {
     ours: BroadPhase,
     theirs: BroadPhase,
     by_list: u32,
+    /// The tests of the last update.
+    tests: u64,
 }
 
 impl Both {
@@ -53,6 +56,7 @@ impl Both {
             ours: engine(&config),
             theirs: engine(&cpu(&config)),
             by_list: 0,
+            tests: 0,
         }
     }
 
@@ -60,8 +64,8 @@ impl Both {
         let (n, pairs) = (frame.len(), self.theirs.pairs().len() as u64);
         let ours = self.ours.update(frame).map_err(text)?;
         // A search has no sort, and more tests than any list here.
-        let tests = ours.stats.tests;
-        self.by_list += u32::from(tests > 0 && tests <= 3 * pairs + n as u64);
+        self.tests = ours.stats.tests;
+        self.by_list += u32::from(self.tests > 0 && self.tests <= 3 * pairs + n as u64);
         let found = (ours.pairs, ours.started, ours.ended, ours.invalid);
         let theirs = self.theirs.update(frame).map_err(text)?;
         let expected = (theirs.pairs, theirs.started, theirs.ended, theirs.invalid);
@@ -229,6 +233,40 @@ fn without_events() -> Result<(), Failed> {
     });
     both.walk(&mut boxes, 30, 0.01, &mut random)?;
     both.used_the_list(10)
+}
+
+/// Couples of boxes that part and meet, as many as end within, with or behind a tile, or fill more
+/// than a group of tiles.
+fn ends_of_tiles() -> Result<(), Failed> {
+    let all = [9, 1023, 1024, 1025, 2048, 2049, 262_144, 262_145, 525_313];
+    let few = [9, 1024, 1025, 2049, 262_145];
+    let counts = if quick() { &few[..] } else { &all };
+    for &couples in counts {
+        let places = (0..couples).map(|k| [k % 100, k / 100 % 100, k / 10_000]);
+        let of_place = |place: [usize; 3]| {
+            let at = place.map(|k| 4.0 * k as f32);
+            [at, [at[0] + 1.0, at[1], at[2]]].map(|min| Aabb::new(min, min.map(|x| x + 1.0)))
+        };
+        let mut boxes: Vec<Aabb> = places.flat_map(of_place).collect();
+        let mut both = Both::new(cuda(Strategy::Auto));
+        let mut served = 0;
+        for frame in 0..7 {
+            both.update(Frame::boxes(&boxes))?;
+            served += u32::from(both.tests == couples as u64);
+            for (k, b) in boxes.iter_mut().skip(1).step_by(2).enumerate() {
+                let by = if (k / 3 + frame) % 2 == 0 {
+                    0.01
+                } else {
+                    -0.01
+                };
+                (b.min[0], b.max[0]) = (b.min[0] + by, b.max[0] + by);
+            }
+        }
+        holds(served >= 3, || {
+            format!("{served} of 7 frames of {couples} couples by a list")
+        })?;
+    }
+    Ok(())
 }
 
 /// Boxes shrink to their centres: they leave those of smaller index that they overlapped by far,
