@@ -297,10 +297,11 @@ extern "C" __global__ void __launch_bounds__(KEEP_THREADS, KEEP_BLOCKS) sap_keep
         depth[round] = k < p.n ? __ldcg(p.depths + k) : 0;
     }
     wait_for_stream();
-    const u64 seen = state->left;
     uchar2 slack_a[KEEP_ROUNDS];
 #pragma unroll
     for (u32 round = 0; round < KEEP_ROUNDS; round++) slack_a[round] = p.slacks[pair[round].x];
+    // Past the first-level cache, which blocks of `check` may have read it into before it was set.
+    const u64 seen = load_relaxed(&state->left);
     // Where a box has left there is no list any more.
     if (seen & HAS_LEFT) return;
     // Bytes decide most, those of `a` alone some. The other candidates gather, so that few rounds
