@@ -378,6 +378,8 @@ struct TreeWarp {
                 node != 0 && (slot >= LEFT ||
                               atomicExch(&in.left->items[slot], u64(position) << 32 | node) != 0);
             const u32 keepers = __ballot_sync(ALL_LANES, keeps);
+            // A vote orders no memory: all have read before any writes.
+            __syncwarp();
             if (keeps) stack[kept + __popc(keepers & lanes_below())] = node;
             kept += __popc(keepers);
             __syncwarp();
