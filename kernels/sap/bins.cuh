@@ -11,10 +11,10 @@
 //
 // A bin longer than LONGEST_BIN takes a block. These begin first. There are such blocks only where
 // the last frame had bins about as long. One longer than LONGEST_LONG_BIN does not fit on chip as
-// entries. Its block keeps a bit for each key that the bin may have, HUGE_WINDOW of them at a time,
-// if such keys have at most HUGE_KEY_BITS bits. Where a bin has no room for all its pairs, is long
-// without such blocks, or is longer than LONGEST_LONG_BIN and its keys have more bits, the list is
-// in no order and must not be used: the host searches again and sorts by keys.
+// entries. Its block orders it by bits (block/bit_order.cuh), if the keys that the bin may have are
+// of at most HUGE_KEY_BITS bits. Where a bin has no room for all its pairs, is long without such
+// blocks, or is longer than LONGEST_LONG_BIN and its keys have more bits, the list is in no order
+// and must not be used: the host searches again and sorts by keys.
 //
 // Bytes a pair: 4 written as it is found, next to those that came before, so that L2 collects whole
 // lines, and a sector of 32 of its bin changed; 4 read twice, once from L1, and 8 written. Rows and
@@ -48,7 +48,7 @@
 // the bins 180 to 210. Half of the 375 are short bins, of 219 pairs in the mean, and a quarter are
 // huge.
 #pragma once
-#include "block/scan.cuh"
+#include "block/bit_order.cuh"
 #include "common/search.cuh"
 #include "offsets.cuh"
 #include "types.cuh"
@@ -59,9 +59,7 @@ constexpr u32 BIN_THREADS = 64, LONG_BIN_THREADS = 256;
 constexpr u32 LONGEST_BIN = 1024, LONGEST_LONG_BIN = 10208;
 constexpr u32 BIN_ROWS = 512, LONG_BIN_ROWS = 2048;
 constexpr u32 BIN_SLACK = 32;  // entries that each bin has room for beyond a quarter more
-// Words of bits of a strip: odd, so that threads that read one each do not wait for each other.
-constexpr u32 HUGE_STRIP = 45;
-constexpr u32 HUGE_WINDOW = LONG_BIN_THREADS * HUGE_STRIP * WARP, HUGE_KEY_BITS = 20;
+constexpr u32 HUGE_STRIP = 45, HUGE_KEY_BITS = 20;
 
 // A bin: where its room begins and ends, and the next entry. It has a sector of its own, since
 // atomics on one sector wait for each other.
@@ -208,59 +206,6 @@ DEVICE void order_bin(
     sync();
 }
 
-// The shared memory of a bin of any length: a bit for each key, in strips, and the pairs before
-// each strip.
-struct HugeBin {
-    u32 words[HUGE_WINDOW / WARP];
-    u32 ranks[LONG_BIN_THREADS];
-    u32 sums[LONG_BIN_THREADS / WARP];
-};
-
-// Puts a bin of `count` entries in order by a block, whatever the count.
-DEVICE void order_huge_bin(const BinOrder& p, HugeBin& shared, u32 bin, u32 count) {
-    constexpr u32 LOADS = 16, WARPS = LONG_BIN_THREADS / WARP;
-    const u32 lane = lane_index();
-    const u32* entries = p.bins.entries + p.bins.bins[bin].begin;
-    uint2* pairs = p.pairs + p.starts[bin];
-    for (u32 first = 0; first < 1u << p.key_bits(); first += HUGE_WINDOW) {
-        for (u32 k = threadIdx.x; k < HUGE_WINDOW / WARP; k += LONG_BIN_THREADS)
-            shared.words[k] = 0;
-        __syncthreads();
-        for (u32 k = threadIdx.x; k < count; k += LOADS * LONG_BIN_THREADS) {
-            u32 at[LOADS];
-#pragma unroll
-            for (u32 i = 0; i < LOADS; i++) {
-                const u32 entry = k + i * LONG_BIN_THREADS;
-                at[i] = entry < count ? entries[entry] - first : ~0u;
-            }
-#pragma unroll
-            for (u32 i = 0; i < LOADS; i++) {
-                if (at[i] < HUGE_WINDOW) atomicOr(shared.words + at[i] / WARP, 1u << at[i] % WARP);
-            }
-        }
-        __syncthreads();
-        u32 own = 0, total;
-        for (u32 k = 0; k < HUGE_STRIP; k++)
-            own += __popc(shared.words[threadIdx.x * HUGE_STRIP + k]);
-        shared.ranks[threadIdx.x] = block_exclusive_sum<WARPS>(own, shared.sums, total);
-        __syncthreads();
-        // Each warp writes the pairs of every eighth strip, since a few strips may have most.
-        for (u32 strip = threadIdx.x / WARP; strip < LONG_BIN_THREADS; strip += WARPS) {
-            u32 rank = shared.ranks[strip];
-            const u32 end = strip + 1 < LONG_BIN_THREADS ? shared.ranks[strip + 1] : total;
-            for (u32 k = strip * HUGE_STRIP; rank < end; k++) {
-                const u32 word = shared.words[k];
-                if (word >> lane & 1)
-                    pairs[rank + __popc(word & lanes_below())] =
-                        p.pair_of(bin, first + k * WARP + lane);
-                rank += __popc(word);
-            }
-        }
-        pairs += total;
-        __syncthreads();
-    }
-}
-
 // Where bins begin in the list. `longest` is raised to the length of the longest one.
 extern "C" __global__ void __launch_bounds__(OFFSET_THREADS) sap_bin_starts(
     const Bin* bins, u32 n, u64* words, u64* longest, u32* starts) {
@@ -307,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
             BinRows<LONG_BIN_ROWS, LONGEST_LONG_BIN> rows;
             u32 sums[WARPS];
         } of_block;
-        HugeBin huge;
+        BitOrder<LONG_BIN_THREADS, HUGE_STRIP> bits;
     } shared;
     const u32 warp = threadIdx.x / WARP, lane = lane_index();
     if (blockIdx.x >= p.long_blocks) {
@@ -325,7 +270,11 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
         const u32 from = __ffs(int(longs)) - 1, bin = blockIdx.x + from * p.long_blocks;
         const u32 count = __shfl_sync(ALL_LANES, own_count, from);
         if (count > LONGEST_LONG_BIN) {
-            order_huge_bin(p, shared.huge, bin, count);
+            const u32* entries = p.bins.entries + p.bins.bins[bin].begin;
+            uint2* pairs = p.pairs + p.starts[bin];
+            shared.bits.order<16>(
+                count, p.key_bits(), [&](u32 k) { return entries[k]; },
+                [&](u32 rank, u32 entry) { pairs[rank] = p.pair_of(bin, entry); });
             continue;
         }
         order_bin<LONG_BIN_THREADS>(

@@ -8,15 +8,14 @@
 //             row is long, of words that the warp reads together. Bytes a pair: 8 read, 8 written
 //
 // This is for graphs, which no host watches: any rows are put in order. `rank` takes each row that
-// is longer than LONGEST_ROW by a block, which marks the second indices of the row, which are
-// distinct, in a bitmap, 2^16 of them at a time, and counts marks. It reads the row twice for each
-// 2^16 boxes; how long that takes is not measured. Other frames have bins (bins.cuh), whose room a
-// host must watch.
+// is longer than LONGEST_ROW by a block, which orders its second indices by bits
+// (block/bit_order.cuh): for each 2^16 boxes it reads the row. Other frames have bins (bins.cuh),
+// whose room a host must watch.
 //
 // H200 on 2026-11-26: a graph takes 28.4 us for 10^4 boxes, 44.2 for 10^5 and 231 for 10^6 (1.36 M
 // pairs); with a sort of the keys 38.8, 58.8 and 270.
 #pragma once
-#include "block/scan.cuh"
+#include "block/bit_order.cuh"
 #include "types.cuh"
 
 namespace radsweep::sap {
@@ -37,16 +36,11 @@ struct Rows {
     // The number of pairs to put in order.
     DEVICE u64 count() const { return min(capacity, state->pairs); }
 
-    // Writes a key as the pair of this rank.
-    DEVICE void put(u32 rank, u64 key) const {
-        pairs[rank] = make_uint2(u32(key >> bits), u32(key & ((1ull << bits) - 1)));
-    }
-
     // Writes a key of a row as the pair of its rank.
     DEVICE void rank(u64 key, u32 start, u32 end) const {
         u32 rank = start;
         for (u32 k = start; k < end; k++) rank += keys[k] < key;
-        put(rank, key);
+        pairs[rank] = make_uint2(u32(key >> bits), u32(key & ((1ull << bits) - 1)));
     }
 };
 ASSERT_LAYOUT(Rows, 64,
@@ -63,49 +57,10 @@ extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_scatter(
     p.keys[p.rows[key >> p.bits] + p.ranks[i]] = key;
 }
 
-constexpr u32 BITMAP_WORDS = 2048;
-
-// The marks of second indices, and how many are before each word.
-struct Bitmap {
-    u32 words[BITMAP_WORDS], before[BITMAP_WORDS], warps[ROWS_THREADS / WARP];
-};
-
-// Puts the keys of a row in order, by all threads of a block.
-DEVICE void rank_row(const Rows& p, Bitmap& map, u32 start, u32 end) {
-    constexpr u32 EACH = BITMAP_WORDS / ROWS_THREADS, WINDOW = BITMAP_WORDS * WARP;
-    const u64 mask = (1ull << p.bits) - 1;
-    u32 ranked = start;
-    for (u64 window = 0; ranked < end; window += WINDOW) {
-        for (u32 k = 0; k < EACH; k++) map.words[k * ROWS_THREADS + threadIdx.x] = 0;
-        __syncthreads();
-        for (u32 k = start + threadIdx.x; k < end; k += ROWS_THREADS) {
-            const u64 at = (p.keys[k] & mask) - window;
-            if (at < WINDOW) atomicOr(&map.words[at / WARP], 1u << at % WARP);
-        }
-        __syncthreads();
-        u32 own = 0, total;
-        for (u32 k = 0; k < EACH; k++) own += __popc(map.words[threadIdx.x * EACH + k]);
-        u32 before = block_exclusive_sum<ROWS_THREADS / WARP>(own, map.warps, total);
-        for (u32 k = 0; k < EACH; k++) {
-            map.before[threadIdx.x * EACH + k] = before;
-            before += __popc(map.words[threadIdx.x * EACH + k]);
-        }
-        __syncthreads();
-        for (u32 k = start + threadIdx.x; k < end; k += ROWS_THREADS) {
-            const u64 key = p.keys[k], at = (key & mask) - window;
-            if (at >= WINDOW) continue;
-            const u32 word = u32(at / WARP), below = (1u << at % WARP) - 1;
-            p.put(ranked + map.before[word] + __popc(map.words[word] & below), key);
-        }
-        ranked += total;
-        __syncthreads();
-    }
-}
-
 extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank(const
                                                                          __grid_constant__ Rows p) {
     wait_for_stream();
-    __shared__ Bitmap map;
+    __shared__ BitOrder<ROWS_THREADS, 9> shared;
     __shared__ uint2 row;
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     // At most one long row begins among as many keys as a block has threads.
@@ -118,7 +73,13 @@ extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank(const
         if (begins) row = make_uint2(start, end);
         if (end - start <= LONGEST_ROW) p.rank(key, start, end);
     }
-    if (__syncthreads_or(begins)) rank_row(p, map, row.x, row.y);
+    if (!__syncthreads_or(begins)) return;
+    const u64 *keys = p.keys + row.x, mask = (1ull << p.bits) - 1;
+    const u32 a = u32(keys[0] >> p.bits);
+    uint2* pairs = p.pairs + row.x;
+    shared.order<4>(
+        row.y - row.x, p.bits, [&](u32 k) { return u32(keys[k] & mask); },
+        [&](u32 rank, u32 b) { pairs[rank] = make_uint2(a, b); });
 }
 
 }  // namespace radsweep::sap

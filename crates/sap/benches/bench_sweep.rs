@@ -6,10 +6,11 @@
 //! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5
 //! per axis) of the given sizes, else of 10,000 to 10,000,000 boxes; the same 3.7 times as dense (5
 //! pairs a box), walking by 1 and by 10 % of their size (with events, with a neighbour list and
-//! without), not moving, with 99 of 100 boxes static (with and without a resting set), as a graph,
-//! and from the host with one box in 100 moving (with and without [`Frame::changed`]); and
-//! the `.npy` scenes of `SCENES` in the folder that `RADSWEEP_DATA` names. With `--scenes` these
-//! are left out, and there are crowded, long, very unequal and touching boxes ([`scenes`]) instead.
+//! without), not moving, with 99 of 100 boxes static (with and without a resting set), as a graph
+//! (and with one box that overlaps all), and from the host with one box in 100 moving (with and
+//! without [`Frame::changed`]); and the `.npy` scenes of `SCENES` in the folder that
+//! `RADSWEEP_DATA` names. With `--scenes` these are left out, and there are crowded, long, very
+//! unequal and touching boxes ([`scenes`]) instead.
 //!
 //! The strategy is `auto` unless one is named, without events. Pairs are compared with those of the
 //! CPU engine. It prints one JSON object a line, then a table. All times are medians: `ms` is the
@@ -100,7 +101,10 @@ fn main() -> Result<()> {
         }
     }
     for &n in sizes.iter().filter(|&&n| n <= 1_000_000) {
-        graph(n, strategy, runs)?;
+        let mut boxes = uniform(n, 1.0);
+        graph("uniform, as a graph", &boxes, strategy, runs)?;
+        boxes[0] = Aabb::new([-1e9; 3], [1e9; 3]);
+        graph("the same, one overlaps all", &boxes, strategy, runs)?;
         from_host(n, false, runs)?;
         from_host(n, true, runs)?;
     }
@@ -192,14 +196,14 @@ impl Run {
 }
 
 /// Measures frames as a graph, by events around a launch, and prints the JSON line.
-fn graph(n: usize, strategy: Strategy, runs: usize) -> Result<()> {
-    let boxes = uniform(n, 1.0);
+fn graph(scene: &str, boxes: &[Aabb], strategy: Strategy, runs: usize) -> Result<()> {
+    let n = boxes.len();
     let config = Config {
         backend: Backend::Cuda,
         strategy,
         ..Config::default()
     };
-    let mut graph = FrameGraph::new(&config, &boxes, None, None, 2 * n)?;
+    let mut graph = FrameGraph::new(&config, boxes, None, None, 3 * n)?;
     let stream = graph.stream().clone();
     let mut times = Vec::new();
     for run in 0..WARM_UP + runs {
@@ -217,13 +221,13 @@ fn graph(n: usize, strategy: Strategy, runs: usize) -> Result<()> {
         backend: Backend::Cpu,
         ..config
     })?;
-    on_cpu.update(&boxes)?;
+    on_cpu.update(boxes)?;
     if found != on_cpu.pairs() {
-        return Err(format!("a graph of {n}: other pairs than on the CPU").into());
+        return Err(format!("{scene}, {n} boxes: other pairs than on the CPU").into());
     }
     let (count, ms) = (times.len(), median(times));
     let line = serde_json::json!({
-        "bench": "sweep", "scene": "uniform, as a graph", "n": n, "pairs": pairs, "ms": ms, "runs": count,
+        "bench": "sweep", "scene": scene, "n": n, "pairs": pairs, "ms": ms, "runs": count,
     });
     println!("{line}");
     Ok(())
