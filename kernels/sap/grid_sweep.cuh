@@ -261,6 +261,7 @@ struct GridWarp {
                   end = min(first + each, count);
         u64 own = 0;
         for (u32 k = first; k < end; k++) own += shared.lens[k];
+        __syncwarp();  // after a stop the next runs are listed at once
         const u64 inclusive = warp_inclusive_sum(own),
                   total = __shfl_sync(ALL_LANES, inclusive, WARP - 1);
         if (stopped) return;
