@@ -22,7 +22,7 @@ use sap::{Aabb, Backend, BroadPhase};
 /// [`Error::Transport`](crate::Error::Transport) at its end some ranks may have the new one.
 ///
 /// Memory on a device, besides that of its engine: an eighth of a byte a box, 28 to 56 a box that
-/// travels, 40 to 60 a copy, 32 a pair, 16 more for one with a box of another rank; if many boxes
+/// travels, 40 to 60 a copy, 32 to 48 a pair, 16 more for one with a box of another rank; if many boxes
 /// are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8 more for
 /// each with events if ids are not consecutive; and with excluded pairs 32 more a pair for a
 /// moment.
@@ -100,7 +100,8 @@ impl DeviceDistributed {
     }
 
     /// Returns the pairs that this rank owns in the memory of its device, sorted. Read them on
-    /// [`DeviceDistributed::stream`], or on another stream that waits for an event of it.
+    /// [`DeviceDistributed::stream`], or on another stream that waits for an event of it; the next
+    /// call of [`DeviceDistributed::update`] may overwrite them.
     #[must_use]
     pub fn pairs(&self) -> Slice<'_, Pair> {
         self.state.owned.pairs.slice()
@@ -230,14 +231,9 @@ impl DeviceDistributed {
     }
 
     /// Forgets the last update and the cuts, on this rank. All ranks must do so together. Memory is
-    /// kept, but for the lists of pairs, the cuts and the ids.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Rank`](crate::Error::Rank) with the rank 0 if the device failed.
-    pub fn clear(&mut self) -> Result<()> {
-        self.state.clear().map_err(failed(0))?;
+    /// kept, but for the cuts and the ids.
+    pub fn clear(&mut self) {
+        self.state.clear();
         self.homes.clear();
-        Ok(())
     }
 }

@@ -5,56 +5,68 @@ use super::search::search;
 use crate::Cause;
 use crate::report::Tested;
 use gpu::Stream;
+use rayon::Scope;
 use sap::BroadPhase;
-use std::io;
-use std::panic;
-use std::thread::{self, Builder, Scope, ScopedJoinHandle};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::thread;
 
 /// An engine, and the tests of its last search.
 type Done<'a> = (&'a mut BroadPhase, Result<Tested, Cause>);
 
-/// An engine that may be at work on a thread of its own.
-pub(super) enum Engine<'scope, 'a> {
+/// An engine that may be at work on another thread.
+pub(super) enum Engine<'a> {
     Idle(&'a mut BroadPhase),
-    AtWork(io::Result<ScopedJoinHandle<'scope, Done<'a>>>),
+    AtWork(Receiver<Done<'a>>),
 }
 
-impl<'scope, 'a: 'scope> Engine<'scope, 'a> {
+impl<'a> Engine<'a> {
     /// Begins to search the boxes of a frame, after what `stream` has to do now, unless the engine
     /// is at work already.
-    pub(super) fn start(
+    pub(super) fn start<'scope>(
         self,
-        scope: &'scope Scope<'scope, '_>,
+        scope: &Scope<'scope>,
         stream: &Stream,
         frame: DeviceFrame<'a>,
-    ) -> Self {
+    ) -> Self
+    where
+        'a: 'scope,
+    {
         let Self::Idle(engine) = self else {
             return self;
         };
         // What this rank does meanwhile is not waited for.
         let (ready, stream) = (stream.record(), stream.clone());
-        let find = move || {
+        let (done, result) = sync_channel(1);
+        scope.spawn(move |_| {
             let found = ready.map_err(Cause::from);
             let found = found.and_then(|ready| search(engine, (&ready, &stream), frame.engine()));
-            (engine, found)
-        };
-        Self::AtWork(Builder::new().spawn_scoped(scope, find))
+            // After an error the rank does not wait for it.
+            let _ = done.send((engine, found));
+        });
+        Self::AtWork(result)
     }
 
     /// Waits for the end of a search.
     pub(super) fn join(self) -> Result<Done<'a>, Cause> {
-        let thread = match self {
+        let result = match self {
             Self::Idle(engine) => return Ok((engine, Ok(Tested::default()))),
-            Self::AtWork(thread) => thread.map_err(|error| Cause::Engine {
-                detail: format!("no thread for the engine: {error}"),
-            })?,
+            Self::AtWork(result) => result,
         };
         // The end of a search is so near, as a rule, that a sleeping thread would wake up too late.
-        while !thread.is_finished() {
-            thread::yield_now();
+        loop {
+            match result.try_recv() {
+                Ok(done) => return Ok(done),
+                // The thread may be one of the pool, the search's only one.
+                Err(TryRecvError::Empty) => match rayon::yield_now() {
+                    Some(rayon::Yield::Executed) => {}
+                    _ => thread::yield_now(),
+                },
+                // It panicked, and so does the update in the end.
+                Err(TryRecvError::Disconnected) => {
+                    let detail = "it panicked".to_owned();
+                    return Err(Cause::Engine { detail });
+                }
+            }
         }
-        thread
-            .join()
-            .map_err(|payload| panic::resume_unwind(payload))
     }
 }

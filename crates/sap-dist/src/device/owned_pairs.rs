@@ -4,7 +4,7 @@ use super::abi::{self, Merge, Twice};
 use super::frame::DeviceFrame;
 use super::kernels::{ITEMS, Kernels, THREADS};
 use crate::{Cause, Pair};
-use gpu::{Buffer, ByValue, Launch, Scratch, Slice, Stream, args, blocks};
+use gpu::{ByValue, Grow, Launch, Scratch, Slice, SliceMut, Stream, args, blocks};
 use gpusort::cuda::{Request, Sorter, SorterConfig};
 use gpusort::{Key, SortOptions};
 use sap::BroadPhase;
@@ -34,13 +34,55 @@ impl Sorting {
     }
 }
 
+/// A list of pairs in memory that is kept for later ones: where other devices reach it, new memory
+/// takes milliseconds.
+#[derive(Default)]
+pub(crate) struct Pairs {
+    memory: Grow<Pair>,
+    len: usize,
+}
+
+impl Pairs {
+    pub(crate) fn slice(&self) -> Slice<'_, Pair> {
+        // SAFETY: a slice of no elements may be at any address.
+        let none = unsafe { Slice::from_raw(0, 0) };
+        // There is memory for all.
+        self.memory.part(self.len).unwrap_or(none)
+    }
+
+    /// Makes it a list of `len` pairs, to be written.
+    fn resize(&mut self, stream: &Stream, len: usize) -> gpu::Result<SliceMut<'_, Pair>> {
+        self.len = 0;
+        let list = self.memory.reserve(stream, len)?;
+        self.len = len;
+        Ok(list)
+    }
+
+    /// Leaves out the pairs of another list. Both are sorted.
+    fn leave_out(&mut self, kernels: &Kernels, others: &[Pair]) -> gpu::Result<()> {
+        if self.len == 0 || others.is_empty() {
+            return Ok(());
+        }
+        let stream = &kernels.stream;
+        let others = stream.from_slice(others)?;
+        let mut left = Self::default();
+        let mut none = stream.alloc(0)?;
+        let out = [left.resize(stream, self.len)?, none.slice_mut()];
+        let [count, _] = differences(kernels, [self.slice(), others.slice()], out)?;
+        left.len = count;
+        *self = left;
+        Ok(())
+    }
+}
+
 /// The lists of an update on one rank, each sorted.
+#[derive(Default)]
 pub(crate) struct Owned {
-    pub(crate) pairs: Buffer<Pair>,
-    pub(crate) started: Buffer<Pair>,
-    pub(crate) ended: Buffer<Pair>,
+    pub(crate) pairs: Pairs,
+    pub(crate) started: Pairs,
+    pub(crate) ended: Pairs,
     /// Those of `pairs` that are with boxes of other ranks, excluded ones included.
-    came: Buffer<Pair>,
+    came: Pairs,
     /// Whether some pairs were excluded.
     excludes: bool,
 }
@@ -81,9 +123,9 @@ pub(crate) struct Brings<'a> {
 
 /// The pairs of a rank with boxes of others, in order.
 pub(crate) struct Came {
-    pairs: Buffer<Pair>,
+    pairs: Pairs,
     /// What started and what ended among them, if the engine knows the rest.
-    events: Option<[Buffer<Pair>; 2]>,
+    events: Option<[Pairs; 2]>,
 }
 
 impl Came {
@@ -96,8 +138,11 @@ impl Came {
     ) -> Result<Self, Cause> {
         let pairs = sorted(kernels, sorting, pairs, frame)?;
         let compare = |last: &Owned| {
+            let mut events = <[Pairs; 2]>::default();
             let lists = [pairs.slice(), last.came.slice()];
-            changes(kernels, lists, last.events().map(|list| list.len()))
+            let expected = last.events().map(|list| list.len());
+            changes(kernels, lists, expected, events.each_mut())?;
+            Ok::<_, Cause>(events)
         };
         let events = last.map(compare).transpose()?;
         Ok(Self { pairs, events })
@@ -110,12 +155,13 @@ fn sorted(
     sorting: &mut Sorting,
     pairs: Slice<abi::Found>,
     frame: &DeviceFrame,
-) -> Result<Buffer<Pair>, Cause> {
+) -> Result<Pairs, Cause> {
     let (stream, n) = (&kernels.stream, pairs.len());
-    let mut out = stream.alloc::<Pair>(n)?;
+    let mut sorted = Pairs::default();
     if n == 0 {
-        return Ok(out);
+        return Ok(sorted);
     }
+    let mut out = sorted.resize(stream, n)?;
     let [mut a, mut a_sorted] = [stream.alloc::<u32>(n)?, stream.alloc::<u32>(n)?];
     let [mut b, mut b_sorted] = [stream.alloc::<u64>(n)?, stream.alloc::<u64>(n)?];
     // SAFETY: there is an `a` and a `b` for each pair.
@@ -140,25 +186,25 @@ fn sorted(
             kernels.for_each(
                 &kernels.join,
                 n,
-                &args![a.slice(), b.slice(), n as u64, ids, out.slice_mut()],
+                &args![a.slice(), b.slice(), n as u64, ids, out.reborrow()],
             )
         }
     })?;
-    Ok(out)
+    Ok(sorted)
 }
 
 impl Brings<'_> {
     /// Merges pairs of two boxes of this rank with others, and checks that no two are equal if that
     /// is asked for.
-    fn merged(
+    fn merge(
         &self,
         kernels: &Kernels,
-        own: Slice<sap::Pair>,
-        other: &Buffer<Pair>,
+        (own, other): (Slice<sap::Pair>, Slice<Pair>),
         checks: bool,
-    ) -> Result<Buffer<Pair>, Cause> {
+        merged: &mut Pairs,
+    ) -> Result<(), Cause> {
         let (stream, n) = (&kernels.stream, other.len());
-        let mut pairs = stream.alloc::<Pair>(own.len() + n)?;
+        let merged = merged.resize(stream, own.len() + n)?;
         let own_blocks = blocks(own.len(), ITEMS);
         let all = own_blocks + blocks(n, THREADS);
         let twice = || stream.alloc_zeroed::<u64>(Twice::WORDS);
@@ -167,10 +213,10 @@ impl Brings<'_> {
             let merge = ByValue(Merge {
                 own: own.device_ptr(),
                 own_count: own.len() as u64,
-                other: other.slice().device_ptr(),
+                other: other.device_ptr(),
                 count: n as u64,
                 ids: self.frame.ids.abi(),
-                out: pairs.slice_mut().device_ptr(),
+                out: merged.device_ptr(),
                 twice: match &mut twice {
                     Some(twice) => twice.slice_mut().device_ptr().cast(),
                     None => gpu::DevicePtr::NULL,
@@ -186,56 +232,57 @@ impl Brings<'_> {
         if let Some(twice) = twice {
             Twice::check(&stream.to_vec(twice.slice())?)?;
         }
-        Ok(pairs)
+        Ok(())
     }
 }
 
 impl Owned {
-    /// Lists of no pairs.
-    pub(crate) fn none(stream: &Stream) -> gpu::Result<Self> {
-        Ok(Self {
-            pairs: stream.alloc(0)?,
-            started: stream.alloc(0)?,
-            ended: stream.alloc(0)?,
-            came: stream.alloc(0)?,
-            excludes: false,
-        })
-    }
-
-    /// Joins the pairs of two boxes of this rank with those that came, and leaves out the excluded
-    /// ones. `last` are the lists of the last update if events are wanted.
-    pub(crate) fn new(
+    /// Makes these the lists of an update: joins the pairs of two boxes of this rank with those
+    /// that came, and leaves out the excluded ones. `last` are the lists of the last update if
+    /// events are wanted.
+    pub(crate) fn fill(
+        &mut self,
         kernels: &Kernels,
         brings: Brings,
         (own, came): (Own, Came),
         last: Option<&Self>,
-    ) -> Result<Self, Cause> {
-        let known = match (own.events, came.events) {
-            (Some(own), Some([started, ended])) => Some([
-                brings.merged(kernels, own[0], &started, false)?,
-                brings.merged(kernels, own[1], &ended, false)?,
-            ]),
-            _ => None,
-        };
+    ) -> Result<(), Cause> {
+        let known = own.events.zip(came.events);
+        if let Some((own, [started, ended])) = &known {
+            brings.merge(kernels, (own[0], started.slice()), false, &mut self.started)?;
+            brings.merge(kernels, (own[1], ended.slice()), false, &mut self.ended)?;
+        }
         // After the others, as it waits for all work that reads ids of the frame if these are
         // listed.
-        let pairs = brings.merged(kernels, own.pairs, &came.pairs, brings.has_listed_ids)?;
-        let pairs = without(kernels, pairs, brings.frame.excluded)?;
-        let [started, ended] = match (known, last) {
-            (Some(known), _) => known,
-            (None, Some(last)) => {
-                let lists = [pairs.slice(), last.pairs.slice()];
-                changes(kernels, lists, last.events().map(|list| list.len()))?
+        let both = (own.pairs, came.pairs.slice());
+        brings.merge(kernels, both, brings.has_listed_ids, &mut self.pairs)?;
+        self.pairs.leave_out(kernels, brings.frame.excluded)?;
+        match last {
+            _ if known.is_some() => {}
+            Some(last) => {
+                let lists = [self.pairs.slice(), last.pairs.slice()];
+                let expected = last.events().map(|list| list.len());
+                let events = [&mut self.started, &mut self.ended];
+                changes(kernels, lists, expected, events)?;
             }
-            (None, None) => [kernels.stream.alloc(0)?, kernels.stream.alloc(0)?],
-        };
-        Ok(Self {
-            pairs,
-            started,
-            ended,
-            came: came.pairs,
-            excludes: !brings.frame.excluded.is_empty(),
-        })
+            None => (self.started.len, self.ended.len) = (0, 0),
+        }
+        self.came = came.pairs;
+        self.excludes = !brings.frame.excluded.is_empty();
+        Ok(())
+    }
+
+    /// Makes these lists of no pairs.
+    pub(crate) fn clear(&mut self) {
+        for list in [
+            &mut self.pairs,
+            &mut self.started,
+            &mut self.ended,
+            &mut self.came,
+        ] {
+            list.len = 0;
+        }
+        self.excludes = false;
     }
 
     /// Tells whether the events of a frame without other ids are those of its parts: no pair is, or
@@ -250,16 +297,17 @@ impl Owned {
 
     /// Returns the lengths of the three lists.
     pub(crate) fn lengths(&self) -> [u64; 3] {
-        [&self.pairs, &self.started, &self.ended].map(|list| list.len() as u64)
+        [&self.pairs, &self.started, &self.ended].map(|list| list.len as u64)
     }
 
     /// Drops some of the events that ended and started. Both lists are sorted.
-    pub(crate) fn settled(self, kernels: &Kernels, dropped: &[Vec<Pair>; 2]) -> gpu::Result<Self> {
-        Ok(Self {
-            started: without(kernels, self.started, &dropped[1])?,
-            ended: without(kernels, self.ended, &dropped[0])?,
-            ..self
-        })
+    pub(crate) fn settle(
+        &mut self,
+        kernels: &Kernels,
+        dropped: &[Vec<Pair>; 2],
+    ) -> gpu::Result<()> {
+        self.started.leave_out(kernels, &dropped[1])?;
+        self.ended.leave_out(kernels, &dropped[0])
     }
 }
 
@@ -269,44 +317,25 @@ fn changes(
     kernels: &Kernels,
     lists: [Slice<Pair>; 2],
     expected: [usize; 2],
-) -> gpu::Result<[Buffer<Pair>; 2]> {
+    [started, ended]: [&mut Pairs; 2],
+) -> gpu::Result<()> {
     let stream = &kernels.stream;
     let mut capacity = lists.map(|list| list.len());
     for (capacity, expected) in capacity.iter_mut().zip(expected) {
         *capacity = first_capacity(*capacity).max((2 * expected).min(*capacity));
     }
     loop {
-        let mut out = [stream.alloc(capacity[0])?, stream.alloc(capacity[1])?];
-        let found = differences(kernels, lists, &mut out)?;
+        let out = [
+            started.resize(stream, capacity[0])?,
+            ended.resize(stream, capacity[1])?,
+        ];
+        let found = differences(kernels, lists, out)?;
         if found[0] <= capacity[0] && found[1] <= capacity[1] {
-            let [started, ended] = out;
-            return Ok([
-                shortened(stream, started, found[0])?,
-                shortened(stream, ended, found[1])?,
-            ]);
+            (started.len, ended.len) = (found[0], found[1]);
+            return Ok(());
         }
         capacity = found;
     }
-}
-
-/// Returns the pairs of a sorted list without those of another one, which is sorted too.
-fn without(kernels: &Kernels, pairs: Buffer<Pair>, without: &[Pair]) -> gpu::Result<Buffer<Pair>> {
-    if pairs.is_empty() || without.is_empty() {
-        return Ok(pairs);
-    }
-    let stream = &kernels.stream;
-    let without = stream.from_slice(without)?;
-    let mut out = [stream.alloc(pairs.len())?, stream.alloc(0)?];
-    let [count, _] = differences(kernels, [pairs.slice(), without.slice()], &mut out)?;
-    let [left, _] = out;
-    shortened(stream, left, count)
-}
-
-/// Returns the first elements of a list, in memory for as many.
-fn shortened(stream: &Stream, list: Buffer<Pair>, count: usize) -> gpu::Result<Buffer<Pair>> {
-    let mut exact = stream.alloc(count)?;
-    stream.copy(exact.slice_mut(), list.range(..count)?)?;
-    Ok(exact)
 }
 
 /// Finds the pairs that only one of two sorted lists has, as far as there is memory for them. It
@@ -314,7 +343,7 @@ fn shortened(stream: &Stream, list: Buffer<Pair>, count: usize) -> gpu::Result<B
 fn differences(
     kernels: &Kernels,
     lists: [Slice<Pair>; 2],
-    out: &mut [Buffer<Pair>; 2],
+    mut out: [SliceMut<Pair>; 2],
 ) -> gpu::Result<[usize; 2]> {
     let stream = &kernels.stream;
     // The two totals, then the words.
@@ -324,7 +353,7 @@ fn differences(
     let [second, words] = [1, 2].map(|index| first.byte_add(index * size_of::<u64>() as u64));
     let space = Space {
         capacity: out.each_ref().map(|list| list.len() as u64),
-        lists: out.each_mut().map(|list| list.slice_mut().device_ptr()),
+        lists: out.each_mut().map(|list| list.device_ptr()),
     };
     let lists = lists.map(|list| List::new(list.device_ptr(), list.len(), gpu::DevicePtr::NULL));
     let totals = [first, second];

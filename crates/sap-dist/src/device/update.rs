@@ -22,9 +22,9 @@ use crate::report::{Clock, Work};
 use crate::results;
 use crate::{Cause, Transport};
 use gpu::{Buffer, Launch, Scratch, Slice, Stream, args, blocks};
+use rayon::Scope;
 use sap::{Aabb, BroadPhase};
 use std::mem;
-use std::thread::{self, Scope};
 
 /// What a rank has besides the engine for its homes, which may be at work on another thread.
 pub(super) struct State {
@@ -35,7 +35,9 @@ pub(super) struct State {
     copies: Copies,
     /// What comes from other ranks.
     incoming: Scratch,
+    /// The lists of the last update, and memory for those of the next.
     pub(super) owned: Owned,
+    spare: Owned,
     brought: Brought,
     /// What the ranks agreed on last, also in an update that failed then.
     found_by: FoundBy,
@@ -44,14 +46,11 @@ pub(super) struct State {
     follows: bool,
 }
 
-/// Where threads are started that end before the update does.
-type Spawn<'scope, 'env> = &'scope Scope<'scope, 'env>;
-
 /// A frame, and the engine that may be at work on it.
-struct Begun<'frame, 'scope, 'env, 'a> {
+struct Begun<'frame, 'scope, 'a> {
     frame: &'frame DeviceFrame<'a>,
-    scope: Spawn<'scope, 'env>,
-    engine: Engine<'scope, 'a>,
+    scope: &'frame Scope<'scope>,
+    engine: Engine<'a>,
     /// Whether the engine knows the boxes of the last update.
     follows: bool,
 }
@@ -99,7 +98,8 @@ impl State {
         Ok(Self {
             kernels: Kernels::new(stream)?,
             sorting: Sorting::new(stream.device())?,
-            owned: Owned::none(stream)?,
+            owned: Owned::default(),
+            spare: Owned::default(),
             copies: Copies {
                 few: BroadPhase::on_stream(stream, swept)?,
                 many: BroadPhase::on_stream(stream, planned.clone())?,
@@ -114,15 +114,14 @@ impl State {
         })
     }
 
-    /// Forgets the last update and the cuts, unless the device fails.
-    pub(super) fn clear(&mut self) -> gpu::Result<()> {
-        self.owned = Owned::none(&self.kernels.stream)?;
+    /// Forgets the last update and the cuts.
+    pub(super) fn clear(&mut self) {
+        self.owned.clear();
         self.protocol.clear();
         self.cells = None;
         self.brought = Brought::NOTHING;
         self.found_by = FoundBy::Cell;
         self.follows = false;
-        Ok(())
     }
 
     /// Finds the home of each box: `u32::MAX` where that is none.
@@ -149,7 +148,7 @@ impl State {
     ) -> Result<()> {
         // Ranks that searched what they bring in the last update usually do so again, so the engine
         // starts before all have agreed on that. If they do not, what it found is dropped.
-        let updated = thread::scope(|scope| {
+        let updated = rayon::in_place_scope(|scope| {
             let follows = mem::take(&mut self.follows);
             let mut engine = Engine::Idle(homes);
             if self.found_by == FoundBy::Bringer {
@@ -174,7 +173,7 @@ impl State {
     fn take_steps<'scope, 'a: 'scope, T: DeviceTransport>(
         &mut self,
         transport: &mut T,
-        begun: Begun<'_, 'scope, '_, 'a>,
+        begun: Begun<'_, 'scope, 'a>,
     ) -> Result<()> {
         let frame = begun.frame;
         let mut measured = Measured {
@@ -191,30 +190,30 @@ impl State {
         } = self.plan(transport, frame)?;
         measured.lap(0);
 
-        let owned = self.search(transport, begun, &outline, sent, &mut measured)?;
+        let filled = self.search(transport, begun, &outline, sent, &mut measured)?;
         let settles = self.protocol.config.events && self.protocol.updates > 0;
-        let owned = if settles && outline.has_other_ids() {
-            self.settle(transport, owned, frame)?
+        let filled = if settles && outline.has_other_ids() {
+            self.settle(transport, filled, frame)?
         } else {
-            owned
+            filled
         };
         measured.lap(4);
-        let owned = owned.and_then(|owned| Ok((owned, brought?)));
-        self.conclude(transport, &outline, &cuts, owned, measured.work)
+        let result = filled.and_then(|()| Ok(brought?));
+        self.conclude(transport, &outline, &cuts, result, measured.work)
     }
 
-    /// Finds the pairs of the cell of this rank, brings them to their owners, and returns those
-    /// that this rank owns.
+    /// Finds the pairs of the cell of this rank, brings them to their owners, and fills the spare
+    /// lists with those that this rank owns.
     ///
     /// By [`FoundBy::Bringer`] the engine needs nothing that travels: meanwhile it is at work.
     fn search<'scope, 'a: 'scope, T: DeviceTransport>(
         &mut self,
         transport: &mut T,
-        begun: Begun<'_, 'scope, '_, 'a>,
+        begun: Begun<'_, 'scope, 'a>,
         outline: &Outline,
         sent: Result<Sent, Cause>,
         measured: &mut Measured,
-    ) -> Result<Result<Owned, Cause>> {
+    ) -> Result<Result<(), Cause>> {
         let Begun {
             frame,
             scope,
@@ -283,9 +282,9 @@ impl State {
             has_listed_ids: outline.has_listed_ids(),
         };
         let last = self.protocol.config.events.then_some(&self.owned);
-        let owned = own.and_then(|own| Owned::new(&self.kernels, brings, (own, came?), last));
+        let filled = own.and_then(|own| self.spare.fill(&self.kernels, brings, (own, came?), last));
         measured.lap(4);
-        Ok(owned)
+        Ok(filled)
     }
 
     /// Tells whether an engine that searched the boxes of the last update too knows what started
@@ -379,20 +378,20 @@ impl State {
         transport: &mut T,
         outline: &Outline,
         cuts: &(Layout, bool),
-        result: Result<(Owned, Option<Brought>), Cause>,
+        result: Result<Option<Brought>, Cause>,
         mut work: Work,
     ) -> Result<()> {
         let (result, state) = match result {
             Ok(result) => (Some(result), Ok(())),
             Err(cause) => (None, Err(cause)),
         };
-        work.lists = result.as_ref().map_or([0; 3], |(owned, _)| owned.lengths());
+        work.lists = result.as_ref().map_or([0; 3], |_| self.spare.lengths());
         work.after = transport.traffic();
         let cuts = (&cuts.0, cuts.1);
         self.protocol
             .conclude(transport, outline, cuts, (&state, &work))?;
-        if let Some((owned, brought)) = result {
-            self.owned = owned;
+        if let Some(brought) = result {
+            mem::swap(&mut self.owned, &mut self.spare);
             self.follows = self.found_by == FoundBy::Bringer;
             if let Some(brought) = brought {
                 self.brought = brought;
@@ -423,23 +422,23 @@ impl State {
     /// Drops events of pairs whose box `a` another rank brings now. Those that may be such travel
     /// over the host: they are few.
     fn settle<T: Transport>(
-        &self,
+        &mut self,
         transport: &mut T,
-        owned: Result<Owned, Cause>,
+        filled: Result<(), Cause>,
         frame: &DeviceFrame,
-    ) -> Result<Result<Owned, Cause>> {
-        let kernels = &self.kernels;
-        let asked = owned.and_then(|owned| {
+    ) -> Result<Result<(), Cause>> {
+        let (kernels, owned) = (&self.kernels, &mut self.spare);
+        let asked = filled.and_then(|()| {
             let ended = moved(kernels, owned.ended.slice(), (frame.ids, frame.len()))?;
             let started = self.brought.moved(kernels, owned.started.slice())?;
-            Ok(([ended, started], owned))
+            Ok([ended, started])
         });
-        let (moved, owned) = match asked {
-            Ok((moved, owned)) => (moved, Ok(owned)),
+        let (moved, filled) = match asked {
+            Ok(moved) => (moved, Ok(())),
             Err(cause) => (Default::default(), Err(cause)),
         };
         let dropped = results::settle(transport, moved)?;
-        Ok(owned.and_then(|owned| Ok(owned.settled(kernels, &dropped)?)))
+        Ok(filled.and_then(|()| Ok(owned.settle(kernels, &dropped)?)))
     }
 }
 
