@@ -22,9 +22,9 @@ use sap::{Aabb, Backend, BroadPhase};
 /// [`Error::Transport`](crate::Error::Transport) at its end some ranks may have the new one.
 ///
 /// Memory on a device, besides that of its engine: an eighth of a byte a box, 28 to 56 a box that
-/// travels, 40 to 60 a copy, 32 to 48 a pair, 16 more for one with a box of another rank; if many boxes
-/// are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8 more for
-/// each with events if ids are not consecutive; and with excluded pairs 32 more a pair for a
+/// travels, 40 to 60 a copy, 32 to 48 a pair, 16 more for one with a box of another rank; if many
+/// boxes are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8 more
+/// for each with events if ids are not consecutive; and with excluded pairs 32 more a pair for a
 /// moment.
 ///
 /// ```

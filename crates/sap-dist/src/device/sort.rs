@@ -14,21 +14,21 @@ use super::tuning::{MAX_PIECES, MIN_PIECE_BYTES};
 use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::sort::Plan;
 use crate::{Cause, List};
-use elements::Elements;
+use elements::{Elements, Kept};
 use gpu::{Buffer, Device, Slice, Stream};
 use gpusort::Key;
 use gpusort::cuda::{Request, Value};
 use kernels::Kernels;
-use rounds::{Counts, Rounds};
+use rounds::{Counts, Pieces, Rounds};
 
 /// Sorts the keys of several ranks, each on its CUDA device: in the same order over all ranks as
 /// [`sort_keys`](crate::sort_keys), but the borders between ranks may differ.
 ///
 /// No rank gets more than `2 n / s` of the `n` keys of `s` ranks (rounded up). With `n / s` keys on
 /// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
-/// devices. Besides what is given it needs memory for the keys and values of a rank three times, a
-/// third of which it keeps, and for three pieces: about an eighth of them each, or less than
-/// 128 MiB if a rank has less than 1 GiB.
+/// devices. Besides what is given and the result it keeps memory for the keys and values of a rank
+/// twice, and for three pieces: about an eighth of them each, or less than 128 MiB if a rank has
+/// less than 1 GiB.
 ///
 /// ```
 /// use sap_dist::{DeviceSorter, Staged, Threads, Transport};
@@ -54,6 +54,9 @@ pub struct DeviceSorter {
     sorting: Sorting,
     /// The kernels for keys of 32 and of 64 bits, once they are loaded.
     kernels: [Option<Kernels>; 2],
+    /// What this rank has sorted itself.
+    own: Kept,
+    pieces: Pieces,
     min_piece_bytes: u64,
 }
 
@@ -72,6 +75,8 @@ impl DeviceSorter {
                 merging: Stream::new(&device)?,
                 sorting: Sorting::new(&device)?,
                 kernels: [None, None],
+                own: Kept::default(),
+                pieces: Pieces::default(),
                 min_piece_bytes: MIN_PIECE_BYTES,
             })
         };
@@ -105,8 +110,8 @@ impl DeviceSorter {
         transport: &mut T,
         keys: Slice<K>,
     ) -> Result<Buffer<K>> {
-        let sorted = self.sort(transport, keys, None::<Slice<u32>>)?;
-        Ok(sorted.keys)
+        let (keys, _) = self.sort(transport, keys, None::<Slice<u32>>)?;
+        Ok(keys)
     }
 
     /// Sorts keys with a value each, as [`DeviceSorter::sort_keys`]. The sort is stable: equal keys
@@ -142,8 +147,7 @@ impl DeviceSorter {
         keys: Slice<K>,
         values: Slice<V>,
     ) -> Result<(Buffer<K>, Buffer<V>)> {
-        let sorted = self.sort(transport, keys, Some(values))?;
-        Ok((sorted.keys, sorted.values))
+        self.sort(transport, keys, Some(values))
     }
 
     fn sort<T: DeviceTransport, K: Key, V: Value>(
@@ -151,31 +155,71 @@ impl DeviceSorter {
         transport: &mut T,
         keys: Slice<K>,
         values: Option<Slice<V>>,
-    ) -> Result<Elements<K, V>> {
+    ) -> Result<(Buffer<K>, Buffer<V>)> {
         let (rank, ranks) = (transport.rank(), transport.size());
         let bytes = size_of::<K>() + values.map_or(0, |_| size_of::<V>());
-        let own = self.sort_own(keys, values);
+        let Self {
+            stream,
+            merging,
+            sorting,
+            kernels,
+            own,
+            pieces: memory,
+            min_piece_bytes,
+        } = self;
+        let (n, has_values) = (keys.len(), values.is_some());
+        let given = match values.filter(|values| values.len() != n) {
+            Some(values) => Err(Cause::LengthMismatch {
+                what: List::Values,
+                expected: n as u64,
+                given: values.len() as u64,
+            }),
+            None => Ok((keys, values)),
+        };
+        if ranks == 1 {
+            let sorted = given.and_then(|given| {
+                let mut result = allocated(stream, n, has_values)?;
+                sort_own(
+                    stream,
+                    sorting,
+                    given,
+                    &mut Elements::of(&mut result, has_values),
+                )?;
+                Ok(result)
+            });
+            return sorted.map_err(failed(rank));
+        }
+        let own = given.and_then(|given| {
+            // An earlier call that failed may still merge.
+            stream.wait(&merging.record()?)?;
+            let mut own = own.reserve(stream, n, has_values)?;
+            sort_own(stream, sorting, given, &mut own)?;
+            Ok((loaded::<K>(kernels, stream.device())?, own))
+        });
         let length = own.as_ref().map_or(0, |(_, own)| own.keys.len() as u64);
         let rows = transport.all_gather(&[&fault(&own)[..], &[length]].concat())?;
         agree(&rows, WORDS + 1, (rank, &own))?;
         let (kernels, own) = own.map_err(failed(rank))?;
-        if ranks == 1 {
-            return Ok(own);
-        }
         let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
         let of_rank = lengths.iter().sum::<u64>() / ranks as u64 * bytes as u64;
-        let pieces = (of_rank / self.min_piece_bytes.max(1)).clamp(1, MAX_PIECES);
+        let pieces = (of_rank / (*min_piece_bytes).max(1)).clamp(1, MAX_PIECES);
         let plan = Plan::new(&lengths, pieces);
 
         // A rank that fails goes on until all agree on what travels.
-        let samples = kernels.samples(&self.stream, own.keys.slice(), &plan, rank);
+        let samples = kernels.samples(stream, own.keys.as_slice(), &plan, rank);
         let mut words = samples.clone().unwrap_or_default();
         words.resize(plan.width(), 0);
         let splitters = plan.splitters(&transport.all_gather(&words)?);
         let ends =
-            samples.and_then(|_| kernels.ends(&self.stream, own.keys.slice(), &splitters, rank));
+            samples.and_then(|_| kernels.ends(stream, own.keys.as_slice(), &splitters, rank));
         let counts = Counts::agree(transport, &ends, pieces as usize)?;
-        let rounds = Rounds::new((&self.stream, &self.merging), kernels, own, &counts);
+        let count = counts.of_rounds().sum();
+        let mut result = allocated(stream, count, has_values);
+        let rounds = result.as_mut().map_err(|cause| cause.clone());
+        let rounds = rounds.and_then(|result| {
+            let sorted = Elements::of(result, has_values);
+            Rounds::new((stream, merging), kernels, (own, memory), sorted, &counts)
+        });
         let rows = transport.all_gather(&fault(&rounds))?;
         agree(&rows, WORDS, (rank, &rounds))?;
         let mut rounds = rounds.map_err(failed(rank))?;
@@ -186,37 +230,43 @@ impl DeviceSorter {
             // A rank whose device fails still sends, so that no other waits for it.
             state = state.and_then(|()| rounds.merge(&counts, piece));
         }
-        let state = state.and_then(|()| Ok(self.merging.synchronize()?));
+        let state = state.and_then(|()| Ok(merging.synchronize()?));
         let rows = transport.all_gather(&fault(&state))?;
         agree(&rows, WORDS, (rank, &state))?;
-        Ok(rounds.sorted)
+        result.map_err(failed(rank))
     }
+}
 
-    /// Sorts the elements of this rank, and loads the kernels for what follows.
-    fn sort_own<K: Key, V: Value>(
-        &mut self,
-        keys: Slice<K>,
-        values: Option<Slice<V>>,
-    ) -> Result<(Kernels, Elements<K, V>), Cause> {
-        let (stream, n) = (&self.stream, keys.len());
-        if let Some(values) = values.filter(|values| values.len() != n) {
-            return Err(Cause::LengthMismatch {
-                what: List::Values,
-                expected: n as u64,
-                given: values.len() as u64,
-            });
-        }
-        let kernels = match &self.kernels[usize::from(K::BITS == 64)] {
-            Some(kernels) => kernels.clone(),
-            None => Kernels::new::<K>(stream.device())?,
-        };
-        self.kernels[usize::from(K::BITS == 64)] = Some(kernels.clone());
-        let mut sorted = Elements::alloc(stream, n, values.is_some())?;
-        let mut request = Request::keys(keys, sorted.keys.slice_mut());
-        if let Some(values) = values {
-            request = request.values(values, sorted.values.slice_mut());
-        }
-        self.sorting.sort(stream, request)?;
-        Ok((kernels, sorted))
+/// Returns memory for sorted elements.
+fn allocated<K: Key, V: Value>(
+    stream: &Stream,
+    count: usize,
+    has_values: bool,
+) -> Result<(Buffer<K>, Buffer<V>), Cause> {
+    let values = if has_values { count } else { 0 };
+    Ok((stream.alloc(count)?, stream.alloc(values)?))
+}
+
+/// Sorts the elements of a rank.
+fn sort_own<K: Key, V: Value>(
+    stream: &Stream,
+    sorting: &mut Sorting,
+    (keys, values): (Slice<K>, Option<Slice<V>>),
+    sorted: &mut Elements<K, V>,
+) -> Result<(), Cause> {
+    let mut request = Request::keys(keys, sorted.keys.reborrow());
+    if let Some(values) = values {
+        request = request.values(values, sorted.values.reborrow());
     }
+    sorting.sort(stream, request)
+}
+
+/// Returns the kernels for keys of a type, and loads them if that was not done.
+fn loaded<K: Key>(kernels: &mut [Option<Kernels>; 2], device: &Device) -> gpu::Result<Kernels> {
+    let of_width = &mut kernels[usize::from(K::BITS == 64)];
+    let loaded = match of_width.take() {
+        Some(loaded) => loaded,
+        None => Kernels::new::<K>(device)?,
+    };
+    Ok(of_width.insert(loaded).clone())
 }

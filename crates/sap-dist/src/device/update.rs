@@ -198,7 +198,7 @@ impl State {
             filled
         };
         measured.lap(4);
-        let result = filled.and_then(|()| Ok(brought?));
+        let result = filled.and_then(|()| brought);
         self.conclude(transport, &outline, &cuts, result, measured.work)
     }
 

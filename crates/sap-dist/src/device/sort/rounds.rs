@@ -1,13 +1,13 @@
 //! The rounds of the sort: in each a piece of every rank travels, while the piece before is merged.
 
-use super::elements::Elements;
+use super::elements::{Elements, Kept};
 use super::kernels::Kernels;
 use crate::device::exchange::split;
 use crate::device::transport::DeviceTransport;
 use crate::error::{Result, WORDS, agree, fault};
 use crate::{Cause, Transport, TransportError};
 use bytemuck::Pod;
-use gpu::{Buffer, Event, Slice, Stream};
+use gpu::{Event, Slice, SliceMut, Stream};
 use gpusort::Key;
 use std::mem;
 use std::ops::Range;
@@ -55,6 +55,11 @@ impl Counts {
         self.all[(from * self.ranks + to) * self.pieces + piece]
     }
 
+    /// Returns how much comes in each round.
+    pub(super) fn of_rounds(&self) -> impl Iterator<Item = usize> {
+        (0..self.pieces).map(|piece| self.received(piece).iter().sum())
+    }
+
     /// Returns what comes from each rank in a round.
     fn received(&self, piece: usize) -> Vec<usize> {
         let ranks = 0..self.ranks;
@@ -75,37 +80,48 @@ impl Counts {
     }
 }
 
+/// Memory for what comes in two rounds, and for runs between two levels of merges.
+#[derive(Default)]
+pub(super) struct Pieces {
+    came: [Kept; 2],
+    spare: Kept,
+}
+
 /// What a rank sorted itself, what comes, and what it makes of that.
 pub(super) struct Rounds<'a, K: Key, V: Pod> {
     stream: &'a Stream,
     /// Merges while the next round travels.
     merging: &'a Stream,
     kernels: Kernels,
-    own: Elements<K, V>,
+    own: Elements<'a, K, V>,
     /// What came in this round, and in the one before, with the end of its merges.
-    came: [(Elements<K, V>, Option<Event>); 2],
+    came: [(Elements<'a, K, V>, Option<Event>); 2],
     /// Runs between two levels of merges.
-    spare: Elements<K, V>,
-    pub(super) sorted: Elements<K, V>,
+    spare: Elements<'a, K, V>,
+    sorted: Elements<'a, K, V>,
     merged: usize,
 }
 
 impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
-    /// Allocates what the rounds need. The streams are that of the elements, and one to merge on.
+    /// Reserves what the rounds need. The streams are that of the elements, and one to merge on.
     pub(super) fn new(
         (stream, merging): (&'a Stream, &'a Stream),
         kernels: Kernels,
-        own: Elements<K, V>,
+        (own, pieces): (Elements<'a, K, V>, &'a mut Pieces),
+        sorted: Elements<'a, K, V>,
         counts: &Counts,
     ) -> Result<Self, Cause> {
-        let of_rounds = (0..counts.pieces).map(|piece| counts.received(piece).iter().sum());
-        let of_rounds: Vec<usize> = of_rounds.collect();
-        let longest = of_rounds.iter().copied().max().unwrap_or(0);
-        let alloc = |count| Elements::alloc(stream, count, own.has_values);
+        let longest = counts.of_rounds().max().unwrap_or(0);
+        let between = if counts.ranks > 2 { longest } else { 0 };
+        let has_values = own.has_values;
+        let [first, second] = &mut pieces.came;
         Ok(Self {
-            came: [(alloc(longest)?, None), (alloc(longest)?, None)],
-            spare: alloc(if counts.ranks > 2 { longest } else { 0 })?,
-            sorted: alloc(of_rounds.iter().sum())?,
+            came: [
+                (first.reserve(stream, longest, has_values)?, None),
+                (second.reserve(stream, longest, has_values)?, None),
+            ],
+            spare: pieces.spare.reserve(stream, between, has_values)?,
+            sorted,
             stream,
             merging,
             kernels,
@@ -130,15 +146,15 @@ impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
         exchange(
             transport,
             self.stream,
-            (&self.own.keys, &sent),
-            (&mut came.keys, &received),
+            (self.own.keys.as_slice(), &sent),
+            (came.keys.reborrow(), &received),
         )?;
         if self.own.has_values {
             exchange(
                 transport,
                 self.stream,
-                (&self.own.values, &sent),
-                (&mut came.values, &received),
+                (self.own.values.as_slice(), &sent),
+                (came.values.reborrow(), &received),
             )?;
         }
         Ok(())
@@ -179,8 +195,8 @@ impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
 fn exchange<T: DeviceTransport, E: Pod>(
     transport: &mut T,
     stream: &Stream,
-    (from, sent): (&Buffer<E>, &[Range<usize>]),
-    (to, received): (&mut Buffer<E>, &[usize]),
+    (from, sent): (Slice<E>, &[Range<usize>]),
+    (to, received): (SliceMut<E>, &[usize]),
 ) -> Result<(), TransportError> {
     let part = |range: &Range<usize>| from.range(range.clone())?.cast();
     let outgoing: gpu::Result<Vec<Slice<u8>>> = sent.iter().map(part).collect();
@@ -188,6 +204,6 @@ fn exchange<T: DeviceTransport, E: Pod>(
         .iter()
         .map(|count| count * size_of::<E>())
         .collect();
-    let mut incoming = split(to.slice_mut().cast()?, &bytes)?;
+    let mut incoming = split(to.cast()?, &bytes)?;
     transport.exchange_device(stream, &outgoing?, &mut incoming)
 }
