@@ -198,7 +198,7 @@ impl State {
             filled
         };
         measured.lap(4);
-        let result = filled.and_then(|()| brought);
+        let result = filled.and(brought);
         self.conclude(transport, &outline, &cuts, result, measured.work)
     }
 
