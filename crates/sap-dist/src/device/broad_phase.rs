@@ -1,5 +1,6 @@
 //! The broad phase over all ranks, each on its device.
 
+use super::engine::thread_of_engine;
 use super::frame::DeviceFrame;
 use super::transport::DeviceTransport;
 use super::update::State;
@@ -8,6 +9,7 @@ use crate::error::{Result, failed};
 use crate::report::Report;
 use crate::{Cause, Pair};
 use gpu::{Buffer, Device, Slice, Stream};
+use rayon::ThreadPool;
 use sap::{Aabb, Backend, BroadPhase};
 
 /// Finds the overlapping pairs of boxes that lie on the CUDA devices of several ranks: the same
@@ -24,8 +26,7 @@ use sap::{Aabb, Backend, BroadPhase};
 /// Memory on a device, besides that of its engine: an eighth of a byte a box, 28 to 56 a box that
 /// travels, 40 to 60 a copy, 32 to 48 a pair, 16 more for one with a box of another rank; if many
 /// boxes are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8 more
-/// for each with events if ids are not consecutive; and with excluded pairs 32 more a pair for a
-/// moment.
+/// for each with events if ids are not consecutive; and with excluded pairs 32 to 48 more a pair.
 ///
 /// ```
 /// use sap::Aabb;
@@ -50,6 +51,8 @@ use sap::{Aabb, Backend, BroadPhase};
 pub struct DeviceDistributed {
     /// Finds the pairs of the boxes that this rank brings, or those of the homes ([`FoundBy`]).
     homes: BroadPhase,
+    /// The thread of that engine.
+    thread: ThreadPool,
     state: State,
 }
 
@@ -72,6 +75,7 @@ impl DeviceDistributed {
         Ok(Self {
             state: State::new(config, &planned, &stream)?,
             homes: BroadPhase::new(sap::Config { events, ..planned })?,
+            thread: thread_of_engine()?,
         })
     }
 
@@ -95,7 +99,8 @@ impl DeviceDistributed {
         transport: &mut T,
         frame: DeviceFrame,
     ) -> Result<&Report> {
-        self.state.update(transport, &mut self.homes, &frame)?;
+        let engine = (&mut self.homes, &self.thread);
+        self.state.update(transport, engine, &frame)?;
         Ok(&self.state.protocol.report)
     }
 

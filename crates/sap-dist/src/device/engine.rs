@@ -5,7 +5,7 @@ use super::search::search;
 use crate::Cause;
 use crate::report::Tested;
 use gpu::Stream;
-use rayon::Scope;
+use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use sap::BroadPhase;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread;
@@ -17,6 +17,15 @@ type Done<'a> = (&'a mut BroadPhase, Result<Tested, Cause>);
 pub(super) enum Engine<'a> {
     Idle(&'a mut BroadPhase),
     AtWork(Receiver<Done<'a>>),
+}
+
+/// Starts the thread on which an engine works, which sleeps between updates. To start one for each
+/// takes longer, and memory for its stack, which other threads may have to wait for.
+pub(super) fn thread_of_engine() -> Result<ThreadPool, Cause> {
+    let threads = ThreadPoolBuilder::new().num_threads(1);
+    threads.build().map_err(|error| Cause::Engine {
+        detail: format!("no thread for the engine: {error}"),
+    })
 }
 
 impl<'a> Engine<'a> {
@@ -56,12 +65,8 @@ impl<'a> Engine<'a> {
         loop {
             match result.try_recv() {
                 Ok(done) => return Ok(done),
-                // The thread may be one of the pool, the search's only one.
-                Err(TryRecvError::Empty) => match rayon::yield_now() {
-                    Some(rayon::Yield::Executed) => {}
-                    _ => thread::yield_now(),
-                },
-                // It panicked, and so does the update in the end.
+                Err(TryRecvError::Empty) => thread::yield_now(),
+                // The scope panics in the end, as the search did.
                 Err(TryRecvError::Disconnected) => {
                     let detail = "it panicked".to_owned();
                     return Err(Cause::Engine { detail });

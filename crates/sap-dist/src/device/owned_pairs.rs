@@ -9,6 +9,7 @@ use gpusort::cuda::{Request, Sorter, SorterConfig};
 use gpusort::{Key, SortOptions};
 use sap::BroadPhase;
 use sap::internals::differences::{self, List, Space, first_capacity};
+use std::mem;
 
 /// A sorter and its scratch memory.
 pub(crate) struct Sorting {
@@ -58,19 +59,23 @@ impl Pairs {
         Ok(list)
     }
 
-    /// Leaves out the pairs of another list. Both are sorted.
-    fn leave_out(&mut self, kernels: &Kernels, others: &[Pair]) -> gpu::Result<()> {
+    /// Leaves out the pairs of another list, by memory for those that are left. Both are sorted.
+    fn leave_out(
+        &mut self,
+        kernels: &Kernels,
+        others: &[Pair],
+        left: &mut Self,
+    ) -> gpu::Result<()> {
         if self.len == 0 || others.is_empty() {
             return Ok(());
         }
         let stream = &kernels.stream;
         let others = stream.from_slice(others)?;
-        let mut left = Self::default();
         let mut none = stream.alloc(0)?;
         let out = [left.resize(stream, self.len)?, none.slice_mut()];
         let [count, _] = differences(kernels, [self.slice(), others.slice()], out)?;
         left.len = count;
-        *self = left;
+        mem::swap(self, left);
         Ok(())
     }
 }
@@ -83,6 +88,8 @@ pub(crate) struct Owned {
     pub(crate) ended: Pairs,
     /// Those of `pairs` that are with boxes of other ranks, excluded ones included.
     came: Pairs,
+    /// Memory for `pairs` while some are left out.
+    left: Pairs,
     /// Whether some pairs were excluded.
     excludes: bool,
 }
@@ -256,7 +263,8 @@ impl Owned {
         // listed.
         let both = (own.pairs, came.pairs.slice());
         brings.merge(kernels, both, brings.has_listed_ids, &mut self.pairs)?;
-        self.pairs.leave_out(kernels, brings.frame.excluded)?;
+        let excluded = brings.frame.excluded;
+        self.pairs.leave_out(kernels, excluded, &mut self.left)?;
         match last {
             _ if known.is_some() => {}
             Some(last) => {
@@ -268,7 +276,7 @@ impl Owned {
             None => (self.started.len, self.ended.len) = (0, 0),
         }
         self.came = came.pairs;
-        self.excludes = !brings.frame.excluded.is_empty();
+        self.excludes = !excluded.is_empty();
         Ok(())
     }
 
@@ -306,8 +314,9 @@ impl Owned {
         kernels: &Kernels,
         dropped: &[Vec<Pair>; 2],
     ) -> gpu::Result<()> {
-        self.started.leave_out(kernels, &dropped[1])?;
-        self.ended.leave_out(kernels, &dropped[0])
+        let left = &mut self.left;
+        self.started.leave_out(kernels, &dropped[1], left)?;
+        self.ended.leave_out(kernels, &dropped[0], left)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::report::{Clock, Work};
 use crate::results;
 use crate::{Cause, Transport};
 use gpu::{Buffer, Launch, Scratch, Slice, Stream, args, blocks};
-use rayon::Scope;
+use rayon::{Scope, ThreadPool};
 use sap::{Aabb, BroadPhase};
 use std::mem;
 
@@ -139,16 +139,16 @@ impl State {
         }
     }
 
-    /// Finds the pairs of the boxes of all ranks, those of the homes by their engine.
+    /// Finds the pairs of the boxes of all ranks, those of the homes by their engine on its thread.
     pub(super) fn update<T: DeviceTransport>(
         &mut self,
         transport: &mut T,
-        homes: &mut BroadPhase,
+        (homes, thread): (&mut BroadPhase, &ThreadPool),
         frame: &DeviceFrame,
     ) -> Result<()> {
         // Ranks that searched what they bring in the last update usually do so again, so the engine
         // starts before all have agreed on that. If they do not, what it found is dropped.
-        let updated = rayon::in_place_scope(|scope| {
+        let updated = thread.in_place_scope(|scope| {
             let follows = mem::take(&mut self.follows);
             let mut engine = Engine::Idle(homes);
             if self.found_by == FoundBy::Bringer {
