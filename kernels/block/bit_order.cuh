@@ -1,13 +1,14 @@
 // The order of distinct values by a block, however many they are: it sets a bit for each, and the
-// rank of a value is the number of bits set below its own. WINDOW possible values have bits at a
-// time. For each window all values are read once. What comes out is written next to each other.
+// rank of a value is the number of bits set below its own. The block has bits for WINDOW possible
+// values, and takes one window after another: for each it reads all values. Ranks ascend as bits
+// do, so a warp that writes by rank writes consecutive places.
 #pragma once
 #include "block/scan.cuh"
 
 namespace radsweep {
 
-// STRIP words of bits are a thread's. It is odd, so that threads that read one each do not wait for
-// each other.
+// STRIP words of bits are a thread's. It is odd, so that a warp reads 32 banks of shared memory where
+// each lane reads a word of its own.
 template <u32 THREADS, u32 STRIP>
 struct BitOrder {
     static_assert(STRIP % 2 == 1 && THREADS % WARP == 0);

@@ -9,13 +9,13 @@
 //
 // This is for graphs, which no host watches: any rows are put in order. `rank` takes each row that
 // is longer than LONGEST_ROW by a block, which orders its second indices by bits
-// (block/bit_order.cuh): for each 2^16 boxes it reads the row. Other frames have bins (bins.cuh),
+// (block/bit_order.cuh): for each 73,728 boxes it reads the row. Other frames have bins (bins.cuh),
 // whose room a host must watch.
 //
 // H200 on 2026-11-26: a graph takes 28.4 us for 10^4 boxes, 44.2 for 10^5 and 231 for 10^6 (1.36 M
-// pairs); with a sort of the keys 38.8, 58.8 and 270. On 2026-11-28 25.6, 43 and 229, and with one
-// box more that overlaps all 54, 90 and 309: a block orders that row. It takes as long as when it
-// read the row twice and wrote its pairs scattered.
+// pairs); with a sort of the keys 38.8, 58.8 and 270. On 2026-11-28 25.6, 43 and 229, and if one
+// box overlaps all others 54, 90 and 309: a block orders that row. It takes as long as when it read
+// the row twice and wrote its pairs scattered.
 #pragma once
 #include "block/bit_order.cuh"
 #include "types.cuh"

@@ -432,7 +432,7 @@ fn walking(n: usize, share: f32, strategy: Strategy, runs: usize) -> Result<[Mea
         let uploaded: Vec<_> = uploaded.map(&mut walk).collect::<gpu::Result<_>>()?;
         stream.synchronize()?;
         for (number, on_device) in (first..).zip(&uploaded) {
-            // The first one of a frame finds boxes that are not in a cache.
+            // The first one of a frame may find boxes that are not in a cache.
             for at in [number % 2, 1 - number % 2] {
                 let broad_phase = &mut engines[at];
                 let start = Instant::now();

@@ -24,7 +24,8 @@ use sap::{Aabb, Backend, BroadPhase};
 /// [`Error::Transport`](crate::Error::Transport) at its end some ranks may have the new one.
 ///
 /// Memory on a device, besides that of its engine: an eighth of a byte a box, 28 to 56 a box that
-/// travels, 40 to 60 a copy, 32 to 48 a pair, 16 more for one with a box of another rank; if many
+/// travels, 40 to 60 a copy, 32 to 48 a pair, 32 more for one with a box of another rank; with
+/// events 32 to 48 for each pair that started or ended, of the update with most of them; if many
 /// boxes are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8 more
 /// for each with events if ids are not consecutive; and with excluded pairs 32 to 48 more a pair.
 ///
@@ -105,22 +106,23 @@ impl DeviceDistributed {
     }
 
     /// Returns the pairs that this rank owns in the memory of its device, sorted. Read them on
-    /// [`DeviceDistributed::stream`], or on another stream that waits for an event of it; the next
-    /// call of [`DeviceDistributed::update`] may overwrite them.
+    /// [`DeviceDistributed::stream`], or on another stream that waits for an event of it. The next
+    /// update may overwrite them: before it, have that stream wait for an event of the other.
     #[must_use]
     pub fn pairs(&self) -> Slice<'_, Pair> {
         self.state.owned.pairs.slice()
     }
 
     /// Returns the pairs of [`DeviceDistributed::pairs`] that the update before did not have, in
-    /// the memory of the device; none with [`Config::events`] off.
+    /// the memory of the device, to be read as those; none with [`Config::events`] off.
     #[must_use]
     pub fn started(&self) -> Slice<'_, Pair> {
         self.state.owned.started.slice()
     }
 
     /// Returns the pairs that this rank owned before the last update and that nobody has now, in
-    /// the memory of the device; none with [`Config::events`] off.
+    /// the memory of the device, to be read as [`DeviceDistributed::pairs`]; none with
+    /// [`Config::events`] off.
     #[must_use]
     pub fn ended(&self) -> Slice<'_, Pair> {
         self.state.owned.ended.slice()

@@ -35,8 +35,8 @@ impl Sorting {
     }
 }
 
-/// A list of pairs in memory that is kept for later ones: where other devices reach it, new memory
-/// takes milliseconds.
+/// A list of pairs, in memory that the next one can take over: where other devices reach it, new
+/// memory takes milliseconds.
 #[derive(Default)]
 pub(crate) struct Pairs {
     memory: Grow<Pair>,
@@ -254,6 +254,7 @@ impl Owned {
         (own, came): (Own, Came),
         last: Option<&Self>,
     ) -> Result<(), Cause> {
+        self.came = Pairs::default(); // of an earlier update, and not compared any more
         let known = own.events.zip(came.events);
         if let Some((own, [started, ended])) = &known {
             brings.merge(kernels, (own[0], started.slice()), false, &mut self.started)?;
@@ -314,9 +315,10 @@ impl Owned {
         kernels: &Kernels,
         dropped: &[Vec<Pair>; 2],
     ) -> gpu::Result<()> {
-        let left = &mut self.left;
-        self.started.leave_out(kernels, &dropped[1], left)?;
-        self.ended.leave_out(kernels, &dropped[0], left)
+        // As a rule nothing is left out here, and `left` is as large as `pairs`.
+        let mut left = Pairs::default();
+        self.started.leave_out(kernels, &dropped[1], &mut left)?;
+        self.ended.leave_out(kernels, &dropped[0], &mut left)
     }
 }
 

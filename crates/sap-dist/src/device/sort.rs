@@ -28,7 +28,7 @@ use rounds::{Counts, Pieces, Rounds};
 /// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
 /// devices. Besides what is given and the result it keeps memory for the keys and values of a rank
 /// twice, and for three pieces: about an eighth of them each, or less than 128 MiB if a rank has
-/// less than 1 GiB.
+/// less than 1 GiB. After a sort of more than before it is up to half as much again.
 ///
 /// ```
 /// use sap_dist::{DeviceSorter, Staged, Threads, Transport};
