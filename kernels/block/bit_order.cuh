@@ -7,8 +7,8 @@
 
 namespace radsweep {
 
-// STRIP words of bits are a thread's. It is odd, so that a warp reads 32 banks of shared memory where
-// each lane reads a word of its own.
+// STRIP words of bits are a thread's. It is odd, so that a warp reads 32 banks of shared memory
+// where each lane reads a word of its own.
 template <u32 THREADS, u32 STRIP>
 struct BitOrder {
     static_assert(STRIP % 2 == 1 && THREADS % WARP == 0);
