@@ -13,9 +13,10 @@
 // whose room a host must watch.
 //
 // H200 on 2026-11-26: a graph takes 28.4 us for 10^4 boxes, 44.2 for 10^5 and 231 for 10^6 (1.36 M
-// pairs); with a sort of the keys 38.8, 58.8 and 270. On 2026-11-28 25.6, 43 and 229, and if one
-// box overlaps all others 54, 90 and 309: a block orders that row. It takes as long as when it read
-// the row twice and wrote its pairs scattered.
+// pairs); with a sort of the keys 38.8, 58.8 and 270. Made before one of 10^6 boxes came to overlap
+// all others, it took 26.6 ms (2026-11-28), when the block read that row twice for each 2^16 boxes:
+// a block has few loads on their way, so it waits for memory. A third of that is predicted since,
+// by loads, and was not measured. Made again, it sorts: 0.31 ms.
 #pragma once
 #include "block/bit_order.cuh"
 #include "types.cuh"

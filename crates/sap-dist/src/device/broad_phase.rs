@@ -24,10 +24,11 @@ use sap::{Aabb, Backend, BroadPhase};
 /// [`Error::Transport`](crate::Error::Transport) at its end some ranks may have the new one.
 ///
 /// Memory on a device, besides that of its engine: an eighth of a byte a box, 28 to 56 a box that
-/// travels, 40 to 60 a copy, 32 to 48 a pair, 32 more for one with a box of another rank; with
-/// events 32 to 48 for each pair that started or ended, of the update with most of them; if many
+/// travels, 40 to 60 a copy, 32 to 48 a pair, 32 more for one with a box of another rank; if many
 /// boxes are brought by other ranks than their homes, 24 to 44 more for each box of a rank; 8 more
 /// for each with events if ids are not consecutive; and with excluded pairs 32 to 48 more a pair.
+/// With events it also keeps 32 to 48 for each pair that started or ended in the update that had
+/// most of these: as a rule the first, in which all pairs start.
 ///
 /// ```
 /// use sap::Aabb;
@@ -106,15 +107,16 @@ impl DeviceDistributed {
     }
 
     /// Returns the pairs that this rank owns in the memory of its device, sorted. Read them on
-    /// [`DeviceDistributed::stream`], or on another stream that waits for an event of it. The next
-    /// update may overwrite them: before it, have that stream wait for an event of the other.
+    /// [`DeviceDistributed::stream`], or on a stream of your own that waits for an event of it.
+    /// Before the next update, which may overwrite them, have [`DeviceDistributed::stream`] wait
+    /// for an event of yours, recorded after the reads.
     #[must_use]
     pub fn pairs(&self) -> Slice<'_, Pair> {
         self.state.owned.pairs.slice()
     }
 
     /// Returns the pairs of [`DeviceDistributed::pairs`] that the update before did not have, in
-    /// the memory of the device, to be read as those; none with [`Config::events`] off.
+    /// the memory of the device, to be read in the same way; none with [`Config::events`] off.
     #[must_use]
     pub fn started(&self) -> Slice<'_, Pair> {
         self.state.owned.started.slice()

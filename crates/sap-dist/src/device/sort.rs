@@ -26,9 +26,9 @@ use rounds::{Counts, Pieces, Rounds};
 ///
 /// No rank gets more than `2 n / s` of the `n` keys of `s` ranks (rounded up). With `n / s` keys on
 /// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
-/// devices. Besides what is given and the result it keeps memory for the keys and values of a rank
-/// twice, and for three pieces: about an eighth of them each, or less than 128 MiB if a rank has
-/// less than 1 GiB. After a sort of more than before it is up to half as much again.
+/// devices. Between sorts it keeps memory for the keys and values of a rank twice, and for three
+/// pieces: each an eighth of them, or less than 128 MiB if a rank has less than 1 GiB. After a sort
+/// of more than before it is up to half as much again.
 ///
 /// ```
 /// use sap_dist::{DeviceSorter, Staged, Threads, Transport};
