@@ -7,10 +7,10 @@
 //! per axis) of the given sizes, else of 10,000 to 10,000,000 boxes; the same 3.7 times as dense (5
 //! pairs a box), walking by 1 and by 10 % of their size (with events, with a neighbour list and
 //! without), not moving, with 99 of 100 boxes static (with and without a resting set), as a graph
-//! (and with one box that overlaps all), and from the host with one box in 100 moving (with and
-//! without [`Frame::changed`]); and the `.npy` scenes of `SCENES` in the folder that
-//! `RADSWEEP_DATA` names. With `--scenes` these are left out, and there are crowded, long, very
-//! unequal and touching boxes ([`scenes`]) instead.
+//! (and as one that is made when a box overlaps all others, so that it sorts), and from the host
+//! with one box in 100 moving (with and without [`Frame::changed`]); and the `.npy` scenes of
+//! `SCENES` in the folder that `RADSWEEP_DATA` names. With `--scenes` these are left out, and there
+//! are crowded, long, very unequal and touching boxes ([`scenes`]) instead.
 //!
 //! The strategy is `auto` unless one is named, without events. Pairs are compared with those of the
 //! CPU engine. It prints one JSON object a line, then a table. All times are medians: `ms` is the
