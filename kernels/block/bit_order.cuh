@@ -1,7 +1,8 @@
 // The order of distinct values by a block, however many they are: it sets a bit for each, and the
 // rank of a value is the number of bits set below its own. The block has bits for WINDOW possible
-// values, and takes one window after another: for each it reads all values. Ranks ascend as bits
-// do, so a warp that writes by rank writes consecutive places.
+// values, and takes one window after another: for each it reads all values. Blocks can share the
+// windows of one order. Ranks ascend as bits do, so a warp that writes by rank writes consecutive
+// places.
 #pragma once
 #include "block/scan.cuh"
 
@@ -16,43 +17,51 @@ struct BitOrder {
 
     u32 words[THREADS * STRIP];
     u32 ranks[THREADS];  // of the first value of each strip
-    u32 sums[WARPS];
+    u32 sums[WARPS][2];
 
     // Calls `put` with the rank of each value and the value. `value_of` returns that of a number
-    // below `count`, and they are below 2^bits and 2^31. LOADS of them are read at once.
+    // below `count`, and they are below 2^bits and 2^31. LOADS of them are read at once. Of `parts`
+    // blocks each calls it with its own `part`, and takes the windows of that number modulo `parts`.
     template <u32 LOADS, class ValueOf, class Put>
-    DEVICE void order(u32 count, u32 bits, ValueOf value_of, Put put) {
+    DEVICE void order(u32 count, u32 bits, u32 part, u32 parts, ValueOf value_of, Put put) {
         const u32 lane = lane_index();
-        for (u32 first = 0, done = 0; done < count && first >> bits == 0; first += WINDOW) {
+        u32 done = 0;  // values up to the end of the window
+        for (u64 at = u64(part) * WINDOW; done < count && at >> bits == 0;
+             at += u64(parts) * WINDOW) {
+            const u32 first = u32(at);
             for (u32 k = threadIdx.x; k < THREADS * STRIP; k += THREADS) words[k] = 0;
             __syncthreads();
+            u32 own[2] = {0, 0}, total[2];  // values in the window, and below it
             for (u32 k = threadIdx.x; k < count; k += LOADS * THREADS) {
-                u32 at[LOADS];
+                u32 values[LOADS];
 #pragma unroll
                 for (u32 i = 0; i < LOADS; i++)
-                    at[i] = k + i * THREADS < count ? value_of(k + i * THREADS) - first : ~0u;
+                    values[i] = k + i * THREADS < count ? value_of(k + i * THREADS) : ~0u;
 #pragma unroll
                 for (u32 i = 0; i < LOADS; i++) {
-                    if (at[i] < WINDOW) atomicOr(words + at[i] / WARP, 1u << at[i] % WARP);
+                    const u32 bit = values[i] - first;
+                    if (bit < WINDOW) atomicOr(words + bit / WARP, 1u << bit % WARP);
+                    own[1] += values[i] < first;
                 }
             }
             __syncthreads();
-            u32 own = 0, total;
-            for (u32 k = 0; k < STRIP; k++) own += __popc(words[threadIdx.x * STRIP + k]);
-            ranks[threadIdx.x] = block_exclusive_sum<WARPS>(own, sums, total);
+            for (u32 k = 0; k < STRIP; k++) own[0] += __popc(words[threadIdx.x * STRIP + k]);
+            block_exclusive_sums<WARPS>(own, sums, total);
+            const u32 below = total[1];
+            done = below + total[0];
+            ranks[threadIdx.x] = below + own[0];
             __syncthreads();
             // A warp has strips far from each other, since a few next to each other may have most.
             for (u32 strip = threadIdx.x / WARP; strip < THREADS; strip += WARPS) {
                 u32 rank = ranks[strip];
-                const u32 end = strip + 1 < THREADS ? ranks[strip + 1] : total;
+                const u32 end = strip + 1 < THREADS ? ranks[strip + 1] : done;
                 for (u32 k = strip * STRIP; rank < end; k++) {
                     const u32 word = words[k];
                     if (word >> lane & 1)
-                        put(done + rank + __popc(word & lanes_below()), first + k * WARP + lane);
+                        put(rank + __popc(word & lanes_below()), first + k * WARP + lane);
                     rank += __popc(word);
                 }
             }
-            done += total;
             __syncthreads();
         }
     }

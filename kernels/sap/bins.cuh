@@ -273,7 +273,7 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
             const u32* entries = p.bins.entries + p.bins.bins[bin].begin;
             uint2* pairs = p.pairs + p.starts[bin];
             shared.bits.order<16>(
-                count, p.key_bits(), [&](u32 k) { return entries[k]; },
+                count, p.key_bits(), 0, 1, [&](u32 k) { return entries[k]; },
                 [&](u32 rank, u32 entry) { pairs[rank] = p.pair_of(bin, entry); });
             continue;
         }

@@ -64,24 +64,25 @@ extern "C" __global__ void __launch_bounds__(ROWS_THREADS) sap_rows_rank(const
                                                                          __grid_constant__ Rows p) {
     wait_for_stream();
     __shared__ BitOrder<ROWS_THREADS, 9> shared;
-    __shared__ uint2 row;
-    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
-    // At most one long row begins among as many keys as a block has threads.
-    static_assert(LONGEST_ROW >= ROWS_THREADS);
-    bool begins = false;
-    if (i < p.count()) {
+    const u64 first = u64(blockIdx.x) * ROWS_THREADS, i = first + threadIdx.x, count = p.count();
+    if (first >= count) return;
+    if (i < count) {
         const u64 key = p.keys[i];
         const u32 a = u32(key >> p.bits), start = p.rows[a], end = p.rows[a + 1];
-        begins = start == i && end - start > LONGEST_ROW;
-        if (begins) row = make_uint2(start, end);
         if (end - start <= LONGEST_ROW) p.rank(key, start, end);
     }
-    if (!__syncthreads_or(begins)) return;
-    const u64 *keys = p.keys + row.x, mask = (1ull << p.bits) - 1;
-    const u32 a = u32(keys[0] >> p.bits);
-    uint2* pairs = p.pairs + row.x;
-    shared.order<4>(
-        row.y - row.x, p.bits, [&](u32 k) { return u32(keys[k] & mask); },
+    // A long row has the blocks whose first key is one of its own: at least one.
+    static_assert(LONGEST_ROW >= ROWS_THREADS);
+    const u32 a = u32(p.keys[first] >> p.bits), start = p.rows[a], end = p.rows[a + 1];
+    if (end - start <= LONGEST_ROW) return;
+    const u32 block = (start + ROWS_THREADS - 1) / ROWS_THREADS;
+    // Low words: keys are 64 bits wide, little-endian.
+    const u32 *const words = reinterpret_cast<const u32*>(p.keys + start),
+                     mask = (1ull << p.bits) - 1;
+    uint2* const pairs = p.pairs + start;
+    shared.order<8>(
+        end - start, p.bits, blockIdx.x - block, (end - 1) / ROWS_THREADS + 1 - block,
+        [&](u32 k) { return words[2 * k] & mask; },
         [&](u32 rank, u32 b) { pairs[rank] = make_uint2(a, b); });
 }
 

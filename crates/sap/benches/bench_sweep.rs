@@ -7,8 +7,8 @@
 //! per axis) of the given sizes, else of 10,000 to 10,000,000 boxes; the same 3.7 times as dense (5
 //! pairs a box), walking by 1 and by 10 % of their size (with events, with a neighbour list and
 //! without), not moving, with 99 of 100 boxes static (with and without a resting set), as a graph
-//! (and as one that is made when a box overlaps all others, so that it sorts), and from the host
-//! with one box in 100 moving (with and without [`Frame::changed`]); and the `.npy` scenes of
+//! (and with a box that overlaps all others, recorded with it, so that the graph sorts, or before),
+//! and from the host with one box in 100 moving (with and without [`Frame::changed`]); and the `.npy` scenes of
 //! `SCENES` in the folder that `RADSWEEP_DATA` names. With `--scenes` these are left out, and there
 //! are crowded, long, very unequal and touching boxes ([`scenes`]) instead.
 //!
@@ -105,9 +105,12 @@ fn main() -> Result<()> {
     }
     for &n in sizes.iter().filter(|&&n| n <= 1_000_000) {
         let mut boxes = uniform(n, 1.0);
-        graph("uniform, as a graph", &boxes, strategy, runs)?;
+        let recorded = boxes.clone();
+        graph("uniform, as a graph", &recorded, &boxes, strategy, runs)?;
         boxes[0] = Aabb::new([-1e9; 3], [1e9; 3]);
-        graph("the same, one overlaps all", &boxes, strategy, runs)?;
+        graph("the same, one overlaps all", &boxes, &boxes, strategy, runs)?;
+        let scene = "the same, recorded before";
+        graph(scene, &recorded, &boxes, strategy, runs)?;
         from_host(n, false, runs)?;
         from_host(n, true, runs)?;
     }
@@ -198,16 +201,24 @@ impl Run {
     }
 }
 
-/// Measures frames as a graph, by events around a launch, and prints the JSON line.
-fn graph(scene: &str, boxes: &[Aabb], strategy: Strategy, runs: usize) -> Result<()> {
+/// Measures frames of boxes as a graph that was recorded with others, by events around a launch, and
+/// prints the JSON line.
+fn graph(
+    scene: &str,
+    recorded: &[Aabb],
+    boxes: &[Aabb],
+    strategy: Strategy,
+    runs: usize,
+) -> Result<()> {
     let n = boxes.len();
     let config = Config {
         backend: Backend::Cuda,
         strategy,
         ..Config::default()
     };
-    let mut graph = FrameGraph::new(&config, boxes, None, None, 3 * n)?;
+    let mut graph = FrameGraph::new(&config, recorded, None, None, 3 * n)?;
     let stream = graph.stream().clone();
+    stream.upload(graph.boxes_mut(), boxes)?;
     let mut times = Vec::new();
     for run in 0..WARM_UP + runs {
         let start = stream.record()?;

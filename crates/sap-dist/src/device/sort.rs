@@ -263,10 +263,9 @@ fn sort_own<K: Key, V: Value>(
 
 /// Returns the kernels for keys of a type, and loads them if that was not done.
 fn loaded<K: Key>(kernels: &mut [Option<Kernels>; 2], device: &Device) -> gpu::Result<Kernels> {
-    let of_width = &mut kernels[usize::from(K::BITS == 64)];
-    let loaded = match of_width.take() {
+    let of_width = match &mut kernels[usize::from(K::BITS == 64)] {
         Some(loaded) => loaded,
-        None => Kernels::new::<K>(device)?,
+        none => none.insert(Kernels::new::<K>(device)?),
     };
-    Ok(of_width.insert(loaded).clone())
+    Ok(of_width.clone())
 }
