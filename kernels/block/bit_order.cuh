@@ -20,8 +20,9 @@ struct BitOrder {
     u32 sums[WARPS][2];
 
     // Calls `put` with the rank of each value and the value. `value_of` returns that of a number
-    // below `count`, and they are below 2^bits and 2^31. LOADS of them are read at once. Of `parts`
-    // blocks each calls it with its own `part`, and takes the windows of that number modulo `parts`.
+    // below `count`, and they are below 2^bits and 2^31. LOADS of them are read at once. Each of
+    // `parts` blocks calls it with its own `part`, and takes every window whose number modulo
+    // `parts` is that one.
     template <u32 LOADS, class ValueOf, class Put>
     DEVICE void order(u32 count, u32 bits, u32 part, u32 parts, ValueOf value_of, Put put) {
         const u32 lane = lane_index();

@@ -58,6 +58,10 @@
 //    pass that runs, so what the last one left as "inclusive" reads as "nothing yet".
 //  - Several predecessors are read at once in the look-back.
 //  - An index sort generates its values in its first pass; none are read.
+//
+// Passes that begin while the one before ends (`griddepcontrol`, 2026-11-29) were 0 to 3 % faster
+// from 3 million keys on, but slower where a multiprocessor has few tiles, since those begun
+// early are spread unevenly: 1.5 million keys 70 -> 79 us, 2^20 keys of 64 bits 118 -> 140.
 
 #include "block/copy.cuh"
 #include "onesweep_histogram.cuh"

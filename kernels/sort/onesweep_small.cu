@@ -1,5 +1,5 @@
-// Onesweep for small inputs: the whole sort in one launch, by one block or by a grid whose blocks
-// are resident at once.
+// Onesweep for small inputs: the whole sort in one launch, by a grid whose blocks are resident at
+// once. The smallest are sorted by onesweep_block.cu.
 //
 // Up to about a million keys a sort is bounded by latencies: on an H200 (2026-11-21) each further
 // launch of a stream costs 4 us (of the host's time), a grid-wide barrier 1.0 to 1.3 us, a trip to
@@ -7,20 +7,17 @@
 // them all, little more. So keys stay in registers and shared memory where they can, digits are
 // counted when their turn comes, and the keys of a grid change blocks once.
 //
-//   one block      memory besides input and output is not touched
-//     1  load the tile, warp-striped; compare neighbours (order check), collect the bits in which
-//        keys differ
-//     2  for each digit in which some keys differ, steps 2 to 4 of a pass of onesweep.cu, on chip
-//     3  write the tile
 //   one grid       at most as many blocks as run at once, a tile a block
-//     1  as above; also the lowest and the highest key; barrier of the grid, whose counter is
+//     1  load the tile, warp-striped; compare neighbours (order check), collect the bits in which
+//        keys differ, the lowest and the highest key; barrier of the grid, whose counter is
 //        CUDA's, so that no memory need be cleared before and one launch suffices; now all blocks
 //        know these
 //     2  parts: a pass by up to 256 equal parts of the range between the two, instead of by a
 //        digit. Each block counts its tile, publishes the counts, ranks, reads all tiles' counts,
 //        writes its tile out part by part; barrier
 //     3  each block loads its share of the parts (as many for each if they are even, else those
-//        that begin in its tile), and sorts them as one block does
+//        that begin in its tile), and sorts them: for each digit in which some of its keys differ,
+//        steps 2 to 4 of a pass of onesweep.cu, on chip
 //   or, where the host says that the input may be nearly sorted and step 1 found few descents:
 //     2" sort windows of it (adaptive_window.cuh); barrier; done, or else continue as above
 //   or, where the keys are so uneven that some block's parts would not fit it, or differ in one

@@ -410,14 +410,13 @@ struct Small {
             shared.range[0] = blockIdx.x == 0 ? 0 : n;
             shared.range[1] = n;
         }
-        if (gridDim.x > 1 && threadIdx.x < 2 * WORDS)
+        if (threadIdx.x < 2 * WORDS)
             store_relaxed(counts_of(blockIdx.x, threadIdx.x / WORDS) + threadIdx.x % WORDS, TURN);
         clear_counters();
         __syncthreads();
         load(buffers.keys_in, buffers.values_in);
         look<true>(buffers.keys_in);
         __syncthreads();
-        if (gridDim.x == 1) return;
         if (threadIdx.x == 0) {
             seen_by(blockIdx.x) = shared.seen;
             shared.seen = Seen{};
@@ -436,13 +435,13 @@ struct Small {
         if (args.flags & NEARLY_SORTED && seen.descents <= n / 20 && sort_windows()) return;
         u32 active = sorted ? 0 : digits_in(seen.differing), published = 0;
         const u32 run = __popc(active);
-        const bool last_keys = !VALUES || !(args.flags & DROP_KEYS), grid = gridDim.x > 1;
+        const bool last_keys = !VALUES || !(args.flags & DROP_KEYS);
 
         Bins<FLOAT> bins{
             digit_of<BITS, FLOAT>(args.order, 0), false, Key(args.order.window), 0, 0.0f, 0.0f};
-        bool alone = !grid;  // what is on chip needs no other block
+        bool alone = false;  // what is on chip needs no other block
         // Not without some spare capacity, as parts of even keys differ too.
-        bins.parts = grid && run > 1 && args.capacity - tile > tile / 16 &&
+        bins.parts = run > 1 && args.capacity - tile > tile / 16 &&
                      bins.divide(Key(~seen.lowest), seen.highest);
         while (active != 0) {
             if (!bins.parts) bins.digit = digit_of<BITS, FLOAT>(args.order, __ffs(int(active)) - 1);

@@ -92,6 +92,14 @@ image! {
     ONESWEEP_64_LARGE, "onesweep_64_large"
 }
 image! {
+    /// Up to 4096 keys of 32 bits by one block. Needs a driver of CUDA 10.1 (R418).
+    ONESWEEP_BLOCK_32, "onesweep_block_32"
+}
+image! {
+    /// Up to 4096 keys of 64 bits by one block. Needs a driver of CUDA 10.1 (R418).
+    ONESWEEP_BLOCK_64, "onesweep_block_64"
+}
+image! {
     /// Onesweep in one launch, for small numbers of 32-bit keys. Needs a driver of CUDA 10.1
     /// (R418).
     ONESWEEP_SMALL_32, "onesweep_small_32"

@@ -80,7 +80,7 @@ fn main() -> Outcome<()> {
     for &n in &sizes {
         bench.pairs::<u32>("pairs_u32_u32", n)?;
     }
-    for n in [1 << 20, 1 << 24] {
+    for n in [1 << 12, 1 << 20, 1 << 24] {
         bench.keys::<u64>("keys_u64", n, Input::Random)?;
         bench.pairs::<u64>("pairs_u64_u32", n)?;
         bench.keys::<f32>("keys_f32", n, Input::Random)?;

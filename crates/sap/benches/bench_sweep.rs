@@ -8,9 +8,9 @@
 //! pairs a box), walking by 1 and by 10 % of their size (with events, with a neighbour list and
 //! without), not moving, with 99 of 100 boxes static (with and without a resting set), as a graph
 //! (and with a box that overlaps all others, recorded with it, so that the graph sorts, or before),
-//! and from the host with one box in 100 moving (with and without [`Frame::changed`]); and the `.npy` scenes of
-//! `SCENES` in the folder that `RADSWEEP_DATA` names. With `--scenes` these are left out, and there
-//! are crowded, long, very unequal and touching boxes ([`scenes`]) instead.
+//! and from the host with one box in 100 moving (with and without [`Frame::changed`]); and the
+//! `.npy` scenes of `SCENES` in the folder that `RADSWEEP_DATA` names. With `--scenes` these are
+//! left out, and there are crowded, long, very unequal and touching boxes ([`scenes`]) instead.
 //!
 //! The strategy is `auto` unless one is named, without events. Pairs are compared with those of the
 //! CPU engine. It prints one JSON object a line, then a table. All times are medians: `ms` is the
@@ -201,8 +201,8 @@ impl Run {
     }
 }
 
-/// Measures frames of boxes as a graph that was recorded with others, by events around a launch, and
-/// prints the JSON line.
+/// Measures frames of boxes as a graph that was recorded with others, by events around a launch,
+/// and prints the JSON line.
 fn graph(
     scene: &str,
     recorded: &[Aabb],

@@ -70,6 +70,11 @@ impl Context {
         Ok(new)
     }
 
+    /// Returns whether small inputs may take one launch. Tests forbid it.
+    pub fn may_take_one_launch(&self) -> bool {
+        !self.config.knobs.no_small && self.config.knobs.stall.is_none()
+    }
+
     /// Begins the stages of a new sort.
     pub fn begin(&self) {
         if self.config.timings {

@@ -9,6 +9,7 @@ use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 /// Adds the trials.
 pub fn add(suite: &mut Suite) {
     each_type!(suite, "launch shapes of small inputs", launch_shapes);
+    each_type!(suite, "one block", one_block);
     each_type!(
         suite,
         "the launches of large inputs for small ones",
@@ -55,6 +56,19 @@ fn launch_shapes<K: TestKey>(gpu: &Gpu) -> Outcome {
         let forms = unless_quick(&forms[..], &forms[i % forms.len()..][..1]);
         let keys = Distribution::UniformBits.keys::<K>(n, 21);
         rig.check(&keys, &gpu.orders()[i % 2], forms)?;
+    }
+    Ok(())
+}
+
+/// Sorts as many keys as one block can with any values, and other numbers, with which its warps
+/// have uneven runs to merge.
+fn one_block<K: TestKey>(gpu: &Gpu) -> Outcome {
+    let stream = gpu.stream()?;
+    let rig = Rig::new(&gpu.sorter, &stream);
+    all_distributions::<K>(gpu, &rig, unless_quick(2_048, 1_100), Form::ALL)?;
+    for n in [1, 2, 31, 256, 257, 700, 1_793, 3_333, 4_095] {
+        let keys = Distribution::Few(3).keys::<K>(n, 25);
+        rig.check_all(&keys, &gpu.options())?;
     }
     Ok(())
 }

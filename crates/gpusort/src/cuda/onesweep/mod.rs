@@ -1,6 +1,8 @@
 //! Onesweep (Adinets and Merrill 2022): the launches of `kernels/sort/onesweep.cu` in their fixed
-//! order, or, for small inputs, the one launch of `kernels/sort/onesweep_small.cu`.
+//! order, or, for small inputs, the one launch of `kernels/sort/onesweep_small.cu` or of
+//! `kernels/sort/onesweep_block.cu`.
 
+mod block;
 mod kernels;
 mod layout;
 mod small;
@@ -40,11 +42,17 @@ impl Family for Onesweep {
     }
 
     fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
-        let mut less = *shape;
-        less.n = less.n.min(small_tuning::LIMIT);
-        small::plan(context, &less, Input::Any)?;
-        if small::plan(context, shape, Input::Any)?.is_none() {
-            kernels(context, &Sizes::new(shape))?;
+        // Kernels for fewer keys too.
+        let at_most = |n| Shape {
+            n: shape.n.min(n),
+            ..*shape
+        };
+        block::plan(context, &at_most(block::LIMIT))?;
+        if block::plan(context, shape)?.is_none() {
+            small::plan(context, &at_most(small_tuning::LIMIT), Input::Any)?;
+            if small::plan(context, shape, Input::Any)?.is_none() {
+                kernels(context, &Sizes::new(shape))?;
+            }
         }
         Ok(())
     }
@@ -57,6 +65,9 @@ impl Family for Onesweep {
         scratch: SliceMut<'_, u8>,
     ) -> Result<()> {
         let shape = &task.shape;
+        if let Some(block) = block::plan(context, shape)? {
+            return block.launch(context, stream, task, scratch.as_slice().device_ptr());
+        }
         let sizes = Sizes::on(shape, context.device.info());
         let regions = carve(&mut Layout::over(scratch)?, &sizes)?;
         let input = if adaptive::hinted(context, task) {

@@ -1,5 +1,4 @@
-//! Small inputs: one launch of `kernels/sort/onesweep_small.cu`, with one block or with a grid
-//! whose blocks run at once.
+//! Small inputs: one launch of `kernels/sort/onesweep_small.cu`, a grid whose blocks run at once.
 
 use super::layout::{MAX_SMALL_BLOCKS, NEARLY_SORTED, Regions};
 use super::small_tuning::{LIMIT, SHAPES, SmallShape, WIDE_LIMIT};
@@ -129,10 +128,12 @@ pub(super) enum Input {
 /// on the device.
 pub(super) fn plan(context: &Context, shape: &Shape, input: Input) -> Result<Option<Small>> {
     let hinted = input == Input::NearlySorted;
-    let off = shape.large || context.config.knobs.no_small || context.config.knobs.stall.is_some();
     let wide = shape.key_bytes() + shape.value_bytes > 4;
     // In one launch the hint costs nothing, while a sort of several launches needs one more for it.
-    if off || shape.n > if wide && !hinted { WIDE_LIMIT } else { LIMIT } {
+    let limit = if wide && !hinted { WIDE_LIMIT } else { LIMIT };
+    // The blocks wait for each other.
+    let together = context.device.info().cooperative_launch;
+    if shape.large || !context.may_take_one_launch() || !together || shape.n > limit {
         return Ok(None);
     }
     let key_bytes = shape.key_bytes();
@@ -141,13 +142,12 @@ pub(super) fn plan(context: &Context, shape: &Shape, input: Input) -> Result<Opt
     })?;
     let ValueKernels { kernels, fits } = &kernels.values[shape.value_bytes / 4];
     let float = usize::from(matches!(shape.key, KeyType::F32 | KeyType::F64));
-    let together = context.device.info().cooperative_launch;
     let window = Window::of(shape.key_bytes());
     let found = SHAPES.iter().zip(fits).find_map(|(small, &fit)| {
         let mut blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
         let max_blocks = MAX_SMALL_BLOCKS.min(fit.resident);
         let mut windows = 0;
-        if hinted && blocks > 1 {
+        if hinted {
             let needed = SmallShape::FIXED_BYTES + window.shared_bytes(shape.key_bytes() as u32);
             if small.threads != window.threads || fit.shared_bytes < needed {
                 return None;
@@ -155,7 +155,7 @@ pub(super) fn plan(context: &Context, shape: &Shape, input: Input) -> Result<Opt
             windows = window.count(shape.n);
             blocks = blocks.max(windows.min(max_blocks));
         }
-        (blocks == 1 || together && blocks <= max_blocks).then_some(Small {
+        (blocks <= max_blocks).then_some(Small {
             kernel: kernels[float].clone(),
             shape: small,
             fit,
@@ -178,11 +178,6 @@ impl Small {
         let header = regions.control.device_ptr();
         let n = task.shape.n as u32;
         let threads = self.shape.threads;
-        let rows = if self.blocks == 1 {
-            n.div_ceil(threads)
-        } else {
-            self.shape.rows
-        };
         let args = Args {
             buffers: Buffers {
                 keys: [task.keys_in, task.keys_out, regions.keys.device_ptr()],
@@ -192,20 +187,17 @@ impl Small {
             device_count: task.device_count,
             order: task.order,
             n,
-            rows,
+            rows: self.shape.rows,
             capacity: threads * self.fit.capacity,
             flags: task.flags() | if self.windows > 0 { NEARLY_SORTED } else { 0 },
             records: regions.windows.device_ptr(),
             windows: self.windows,
             minus_one: u32::MAX,
         };
-        let mut launch = Launch::linear(self.blocks, threads).dynamic_shared(self.fit.shared_bytes);
-        if self.blocks == 1 {
-            context.mark(stream, "one block")?;
-        } else {
-            context.mark(stream, "one grid")?;
-            launch = launch.cooperative();
-        }
+        let launch = Launch::linear(self.blocks, threads)
+            .dynamic_shared(self.fit.shared_bytes)
+            .cooperative();
+        context.mark(stream, "one grid")?;
         // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task`
         // promises, and the scratch regions the sizes that the kernels count on.
         unsafe { stream.launch(&self.kernel, &launch, &gpu::args![ByValue(args)])? };

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SmallShape {
     pub threads: u32,
-    /// Keys of a thread in a tile; the max if one block sorts all keys.
+    /// Keys of a thread in a tile.
     pub rows: u32,
     /// Max keys for this shape.
     up_to: u64,
@@ -18,8 +18,8 @@ const fn shape(threads: u32, rows: u32, up_to: u64) -> SmallShape {
     }
 }
 
-/// The shapes. A sort takes the first that admits its number of keys and whose blocks the device
-/// runs at once.
+/// The shapes, for more keys than one block sorts (`block.rs`). A sort takes the first that admits
+/// its number of keys and whose blocks the device runs at once.
 ///
 /// Measured on an H200: pairs of u32, microseconds between two events, the best of each size bold.
 ///
@@ -40,8 +40,6 @@ const fn shape(threads: u32, rows: u32, up_to: u64) -> SmallShape {
 /// for each multiprocessor and as few rows as that allows. Replayed from a graph the launch takes 5
 /// to 6 less, which is the host's share.
 pub(super) const SHAPES: &[SmallShape] = &[
-    shape(256, 4, 1 << 10),
-    shape(512, 4, 1 << 11),
     shape(256, 1, 1 << 15),
     shape(512, 1, 1 << 16),
     shape(512, 2, 1 << 17),
@@ -67,11 +65,6 @@ impl SmallShape {
         u64::from(self.threads * self.rows)
     }
 
-    /// Returns whether one block sorts all keys.
-    pub fn alone(&self) -> bool {
-        self.up_to <= self.tile()
-    }
-
     /// Returns the number of blocks for `n` keys, if the shape admits them.
     pub fn blocks(&self, n: u64) -> Option<u64> {
         (n <= self.up_to).then(|| n.div_ceil(self.tile()))
@@ -86,7 +79,6 @@ impl SmallShape {
         let rows = available / (2 * self.threads * element_bytes) / 2 * 2;
         match rows {
             rows if rows < needed => 0,
-            _ if self.alone() => needed,
             rows => rows.min(MAX_ROWS),
         }
     }
@@ -109,7 +101,7 @@ mod tests {
         for shape in SHAPES {
             assert!([256, 512].contains(&shape.threads), "{shape:?}");
             assert!(shape.up_to <= LIMIT, "{shape:?}");
-            assert!(shape.alone() || shape.tile() >= MIN_TILE, "{shape:?}");
+            assert!(shape.tile() >= MIN_TILE, "{shape:?}");
             assert!(shape.tile() < 1 << 15, "a published count has 15 bits");
             for bytes in [4, 8, 12, 16] {
                 for shared in [48, 64, 99, 227].map(|kib| kib * 1024) {
