@@ -7,16 +7,16 @@
 //   rank      a pair's rank is the number of smaller ones in its row: as many comparisons as the
 //             row is long, of words that the warp reads together. Bytes a pair: 8 read, 8 written
 //
-// This is for graphs, which no host watches: any rows are put in order. `rank` takes each row that
-// is longer than LONGEST_ROW by a block, which orders its second indices by bits
-// (block/bit_order.cuh): for each 73,728 boxes it reads the row. Other frames have bins (bins.cuh),
+// This is for graphs, which no host watches: any rows are put in order. A row that is longer than
+// LONGEST_ROW has blocks of its own, which order its second indices by bits (block/bit_order.cuh),
+// 73,728 boxes at a time: for so many a block reads the row. Other frames have bins (bins.cuh),
 // whose room a host must watch.
 //
-// H200 on 2026-11-26: a graph takes 28.4 us for 10^4 boxes, 44.2 for 10^5 and 231 for 10^6 (1.36 M
-// pairs); with a sort of the keys 38.8, 58.8 and 270. Made before one of 10^6 boxes came to overlap
-// all others, it took 26.6 ms (2026-11-28), when the block read that row twice for each 2^16 boxes:
-// a block has few loads on their way, so it waits for memory. A third of that is predicted since,
-// by loads, and was not measured. Made again, it sorts: 0.31 ms.
+// H200, 2026-11-29: a graph takes 24.7 us for 10^4 boxes, 41.4 for 10^5 and 234 for 10^6 (1.36 M
+// pairs); with a sort of the keys 38.8, 58.8 and 270 (2026-11-26). Recorded before one of them came
+// to overlap all others it takes 40, 180 and 1340 us. Where one block took the whole row, for one
+// part of the boxes after the other, the last was 26.6 ms: a block has few loads on their way, so
+// it waits for memory. Recorded again, it sorts: 53, 88 and 307 us.
 #pragma once
 #include "block/bit_order.cuh"
 #include "types.cuh"
