@@ -12,20 +12,21 @@
 // Networks are not stable, so a key has its index with it, by which equal keys are compared; only
 // integers alone, all of whose bits count, do without.
 //
-// H200, 2026-11-29, u32 keys, microseconds between two events and replayed from a graph, beside CUB
-// 3.5 and what was here before, one block by passes up to 2048 and a grid from there on. An empty
-// kernel takes 6.5. More sizes: crates/gpusort/src/cuda/onesweep/block.rs.
+// H200, 2026-11-29, u32 keys, microseconds between two events and replayed from a graph, beside
+// what was here before, one block by passes up to 2048 and a grid from there on, and CUB 3.5 in
+// another run. An empty kernel between two events takes 6.5. More sizes, and up to which others are
+// sorted here: crates/gpusort/src/cuda/onesweep/block.rs.
 //
 //             1024          2048          4096
 //   this      9.7, 7.2      11.3, 8.8     14.1, 11.7
 //   before    14.0, 10.3    16.1, 12.5    18.6, 14.8
-//   CUB       14.1          14.7          15.2
+//   CUB       14.1          14.5          15.2
 //
-// Instructions of a thread, 4096 pairs: own keys 114, in a warp 1,200, each of four merges 400, of
-// which the search takes 30 a step. Tried for pairs, and slower: 4 keys a thread, which search
-// twice as often, 2 us; 16, which leave 8 warps, 1 us; values read at the end, 0.7 us; a merge of
-// 8 and 8 loaded keys by a bitonic network, 1.4 us; an index beside its key and not in its word,
-// 2 us.
+// Instructions of a thread, 4096 pairs (which a grid sorts as fast): own keys 114, in a warp 1,200,
+// each of four merges 400, of which the search takes 30 a step. Tried for pairs, and slower: 4 keys
+// a thread, which search twice as often, 2 us; 16, which leave 8 warps, 1 us; values read at the
+// end, 0.7 us; a merge of 8 and 8 loaded keys by a bitonic network, 1.4 us; an index beside its key
+// and not in its word, 2 us.
 
 #include "block/bitonic.cuh"
 #include "block/merge_path.cuh"

@@ -181,6 +181,18 @@ const SORTS: &[Same] = &[
         &[["onesweep/layout.rs", "CLEARED"]],
     ),
     (
+        ["sort/onesweep_block.cu", "ITEMS"],
+        &[["onesweep/block.rs", "ITEMS"]],
+    ),
+    (
+        ["sort/onesweep_block.cu", "MAX_THREADS"],
+        &[["onesweep/block.rs", "MAX_THREADS"]],
+    ),
+    (
+        ["sort/onesweep_block.cu", "SEEN_BYTES"],
+        &[["onesweep/block.rs", "SEEN_BYTES"]],
+    ),
+    (
         ["sort/onesweep_small_types.cuh", "HEADER_BYTES"],
         &[["onesweep/layout.rs", "SMALL_HEADER_BYTES"]],
     ),

@@ -152,7 +152,14 @@ fn count_on_device(gpu: &Gpu) -> Outcome {
         most,
         most + 7,
     ];
-    check_counted(gpu, &keys, &gpu.options().descending(), &counts)
+    check_counted(gpu, &keys, &gpu.options().descending(), &counts)?;
+    // By one block.
+    check_counted(
+        gpu,
+        &keys[..2_000],
+        &gpu.options(),
+        &[0, 1, 255, 1_000, 2_000, 2_001],
+    )
 }
 
 fn distributions_large<K: TestKey>(gpu: &Gpu) -> Outcome {

@@ -37,6 +37,8 @@ fn launch_shapes<K: TestKey>(gpu: &Gpu) -> Outcome {
             1 << 8,
             1 << 9,
             1 << 11,
+            3 << 10,
+            1 << 12,
             1 << 13,
             1 << 15,
             1 << 17,
@@ -60,7 +62,7 @@ fn launch_shapes<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Sorts as many keys as one block can with any values, and other numbers, with which its warps
+/// Sorts as many keys as one block sorts with any values, and other numbers, with which its warps
 /// have uneven runs to merge.
 fn one_block<K: TestKey>(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;

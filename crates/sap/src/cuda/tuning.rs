@@ -257,7 +257,8 @@ pub(super) const MAX_BINS_WAIT: u32 = 64;
 /// Frames after which bins have lasted, and the next failure counts as the first. Not measured.
 pub(super) const LASTING_BINS: u32 = 64;
 /// Max length of a row that a graph puts in order as it is recorded: `LONGEST_ROW` of the kernels.
-/// Not measured.
+/// H200: a frame in which a box overlaps all of 10^4, 10^5 and 10^6 takes 40, 180 and 1340 us by
+/// rows, and 53, 88 and 307 with a sort. Many rows of some hundred pairs were not measured.
 pub(super) const MAX_ROW: u64 = 256;
 /// Max pairs that a graph puts in order by rows: larger lists do not stay in the device's cache
 /// (1.4, 5 and 13.7 million pairs: 65, 200 and 1,050 us by rows, 108, 234 and 650 by a sort).

@@ -10,29 +10,34 @@ use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream, assert_layout};
 use radsweep_kernels as images;
 use std::sync::Arc;
 
-/// Keys of a thread: `ITEMS` in onesweep_block.cu, where others are measured.
+/// Keys of a thread, where others are measured: `ITEMS` in onesweep_block.cu.
 const ITEMS: u32 = 8;
-/// Max keys of a block, which has at most 512 threads.
-pub(super) const LIMIT: u64 = 512 * ITEMS as u64;
+/// Max threads of a block.
+const MAX_THREADS: u32 = 512;
+/// Bytes of shared memory before the keys.
+const SEEN_BYTES: u32 = 16;
+/// Max keys of a block.
+const LIMIT: u64 = MAX_THREADS as u64 * ITEMS as u64;
 
 /// Returns the max number of keys for which one block is faster than a grid.
 ///
-/// Measured on an H200: microseconds between two events, one block, then the shapes of
+/// Measured on H200s, 2026-11-29: microseconds between two events, one block, then the shapes of
 /// `small_tuning.rs`, of which those up to 2048 were also one block, by passes.
 ///
-/// | keys | u32 | u32 + u32 | u64 | u64 + u32 | f32 | index of u32 |
-/// | --- | --- | --- | --- | --- | --- | --- |
-/// | 512 | 8.6, 13.1 | 11.7, 12.5 | | | | |
-/// | 1024 | 9.7, 14.0 | 12.7, 15.7 | | | | |
-/// | 2048 | 11.3, 16.1 | 14.7, 17.9 | | | | |
-/// | 3072 | 13.1, 18.5 | 17.3, 19.2 | | | | |
-/// | 4096 | 14.1, 18.6 | 20.0, 19.4 | 20.0, 23.1 | 25.5, 23.7 | 18.8, 22.7 | 18.9, 18.2 |
+/// | keys | u32 | u32 + u32 | u64 | u64 + u32 | f32 | index of u32 | index of f32 |
+/// | --- | --- | --- | --- | --- | --- | --- | --- |
+/// | 512 | 8.6, 13.1 | 11.7, 12.5 | | | | | |
+/// | 1024 | 9.7, 14.0 | 12.7, 15.7 | | | | | |
+/// | 2048 | 11.3, 16.1 | 14.7, 17.9 | | | | | |
+/// | 3072 | 13.1, 18.5 | 17.3, 19.2 | | | | | |
+/// | 4096 | 14.1, 18.6 | 20.0, 19.4 | 20.0, 23.1 | 25.5, 23.7 | 18.8, 22.7 | 18.9, 18.2 | 19.0, 23.0 |
 ///
-/// Where one machine's host was slower, its figures differ by up to 1.5.
-fn limit(key_bytes: usize, value_bytes: usize) -> u64 {
-    match (key_bytes, value_bytes) {
-        (_, 0) => LIMIT,
-        (4, _) => LIMIT / 4 * 3,
+/// Where the host launches more slowly, all are up to 2.5 longer. Keys of 64 bits with values are
+/// not measured below 4096, nor values of 8 bytes.
+pub(super) fn limit(shape: &Shape) -> u64 {
+    match (shape.key, shape.value_bytes) {
+        (_, 0) | (KeyType::F32, _) => LIMIT,
+        (KeyType::U32 | KeyType::I32, _) => LIMIT / 4 * 3,
         _ => LIMIT / 2,
     }
 }
@@ -100,10 +105,7 @@ pub(super) struct Block {
 /// the device.
 pub(super) fn plan(context: &Context, shape: &Shape) -> Result<Option<Block>> {
     let (key_bytes, device) = (shape.key_bytes(), &context.device);
-    if shape.large
-        || !context.may_take_one_launch()
-        || shape.n > limit(key_bytes, shape.value_bytes)
-    {
+    if shape.large || !context.may_take_one_launch() || shape.n > limit(shape) {
         return Ok(None);
     }
     let threads = (shape.n as u32).div_ceil(ITEMS).next_multiple_of(32);
@@ -118,12 +120,12 @@ pub(super) fn plan(context: &Context, shape: &Shape) -> Result<Option<Block>> {
     }))
 }
 
-/// Returns the bytes of shared memory, as `Block` in onesweep_block.cu divides it: `SEEN_BYTES`,
-/// words of 8 bytes, values, and indices of two bytes unless they are in the words.
+/// Returns the bytes of shared memory, as `Block` in onesweep_block.cu divides it: for words
+/// of 8 bytes, values, and indices of two bytes unless they are in the words.
 fn shared_bytes(threads: u32, key_bytes: u32, value_bytes: u32) -> u32 {
     let keys = threads * ITEMS;
     let places = keys + keys / ITEMS + ITEMS;
-    16 + places * if key_bytes == 4 { 8 } else { 10 } + keys * value_bytes
+    SEEN_BYTES + places * if key_bytes == 4 { 8 } else { 10 } + keys * value_bytes
 }
 
 impl Block {
@@ -170,7 +172,7 @@ mod tests {
     fn a_block_fits_the_devices() {
         // What every device gives to a block, Turing, and Ampere.
         for (key, value, optin) in [(8, 0, 48), (4, 4, 64), (8, 4, 64), (8, 8, 99)] {
-            let bytes = shared_bytes(LIMIT as u32 / ITEMS, key, value);
+            let bytes = shared_bytes(MAX_THREADS, key, value);
             assert!(bytes <= optin * 1024, "{key} {value}: {bytes}");
         }
     }

@@ -42,17 +42,21 @@ impl Family for Onesweep {
     }
 
     fn prepare(&self, context: &Context, shape: &Shape) -> Result<()> {
-        // Kernels for fewer keys too.
+        // The kernels for fewer keys too, and for what one launch sorts in any case.
         let at_most = |n| Shape {
             n: shape.n.min(n),
             ..*shape
         };
-        block::plan(context, &at_most(block::LIMIT))?;
-        if block::plan(context, shape)?.is_none() {
-            small::plan(context, &at_most(small_tuning::LIMIT), Input::Any)?;
-            if small::plan(context, shape, Input::Any)?.is_none() {
-                kernels(context, &Sizes::new(shape))?;
-            }
+        block::plan(context, &at_most(block::limit(shape)))?;
+        small::plan(
+            context,
+            &at_most(small::limit(shape, Input::Any)),
+            Input::Any,
+        )?;
+        let one_launch = block::plan(context, shape)?.is_some()
+            || small::plan(context, shape, Input::Any)?.is_some();
+        if !one_launch {
+            kernels(context, &Sizes::new(shape))?;
         }
         Ok(())
     }

@@ -124,19 +124,27 @@ pub(super) enum Input {
     NearlySorted,
 }
 
+/// Returns the max number of keys for one launch.
+pub(super) fn limit(shape: &Shape, input: Input) -> u64 {
+    let wide = shape.key_bytes() + shape.value_bytes > 4;
+    // In one launch the hint costs nothing, while a sort of several launches needs one more for it.
+    if wide && input == Input::Any {
+        WIDE_LIMIT
+    } else {
+        LIMIT
+    }
+}
+
 /// Returns the launch for a sort of that shape, or `None` if the sort is too large for one launch
 /// on the device.
 pub(super) fn plan(context: &Context, shape: &Shape, input: Input) -> Result<Option<Small>> {
     let hinted = input == Input::NearlySorted;
-    let wide = shape.key_bytes() + shape.value_bytes > 4;
-    // In one launch the hint costs nothing, while a sort of several launches needs one more for it.
-    let limit = if wide && !hinted { WIDE_LIMIT } else { LIMIT };
+    let key_bytes = shape.key_bytes();
     // The blocks wait for each other.
     let together = context.device.info().cooperative_launch;
-    if shape.large || !context.may_take_one_launch() || !together || shape.n > limit {
+    if shape.large || !context.may_take_one_launch() || !together || shape.n > limit(shape, input) {
         return Ok(None);
     }
-    let key_bytes = shape.key_bytes();
     let kernels = context.loaded(key_bytes, || {
         SmallKernels::load(&context.device, key_bytes as u32)
     })?;
