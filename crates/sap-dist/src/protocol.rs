@@ -87,11 +87,7 @@ impl Protocol {
     }
 
     /// Tells all ranks about this one's frame, and checks what must hold for all frames.
-    pub(crate) fn outline<T: Transport>(
-        &self,
-        transport: &mut T,
-        facts: &Facts,
-    ) -> Result<Outline> {
+    pub(crate) fn outline(&self, transport: &mut dyn Transport, facts: &Facts) -> Result<Outline> {
         let none = InvalidBoxes::default();
         let invalid = facts.invalid.as_ref().unwrap_or(&none);
         let header = Header {
@@ -119,9 +115,9 @@ impl Protocol {
     /// All ranks decide the same, because all read the same. `sample` returns as many boxes of this
     /// rank as asked for, each of one of so many equal parts of the frame ([`sampled`]); empty
     /// where there is none.
-    pub(crate) fn cut<T: Transport>(
+    pub(crate) fn cut(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn Transport,
         outline: &Outline,
         sample: impl FnOnce(usize) -> Vec<Aabb>,
     ) -> Result<(Layout, bool)> {
@@ -192,9 +188,9 @@ impl Protocol {
 
     /// Tells all ranks whether this one succeeded, and what it did. If all did, the update counts,
     /// and the report is that of all.
-    pub(crate) fn conclude<T: Transport>(
+    pub(crate) fn conclude(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn Transport,
         outline: &Outline,
         cuts: (&Layout, bool),
         (state, work): (&Result<(), Cause>, &Work),

@@ -94,9 +94,9 @@ impl Results {
     }
 
     /// Drops events of pairs whose box `a` another rank brings now.
-    pub(crate) fn settle<T: Transport>(
+    pub(crate) fn settle(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn Transport,
         [last_ids, ids]: [&[u64]; 2],
     ) -> Result<(), TransportError> {
         let moved = |list: &[Pair], ids: &[u64]| {
@@ -121,8 +121,8 @@ impl Results {
 /// boxes that this rank no longer brings, and the started pairs of those that it brings newly. Each
 /// rank sends these to the rank that the id chooses. That one compares, and replies with what to
 /// drop.
-pub(crate) fn settle<T: Transport>(
-    transport: &mut T,
+pub(crate) fn settle(
+    transport: &mut dyn Transport,
     moved: [Vec<Pair>; 2],
 ) -> Result<[Vec<Pair>; 2], TransportError> {
     let ranks = transport.size();

@@ -92,8 +92,8 @@ type Local<T> = Result<T, Cause>;
 
 /// Sorts keys and values, which have no bytes if there are only keys. `local` sorts those of this
 /// rank: a sort of keys alone is another function than one of pairs.
-fn sort<T: Transport, K: Key, V: Pod + Send + Sync>(
-    transport: &mut T,
+fn sort<K: Key, V: Pod + Send + Sync>(
+    transport: &mut dyn Transport,
     (mut keys, mut values): Elements<K, V>,
     local: impl Fn(&mut [K], &mut [V]) -> Local<()>,
 ) -> Result<Elements<K, V>> {

@@ -70,8 +70,8 @@ fn decode(rank: usize, words: &[u64]) -> Option<TransportError> {
 }
 
 /// Tells all ranks whether this one can go on. If one cannot, all return the error of the first.
-pub(super) fn agree<T: Transport, R>(
-    transport: &mut T,
+pub(super) fn agree<R>(
+    transport: &mut dyn Transport,
     own: Result<R, TransportError>,
 ) -> Result<R, TransportError> {
     let rows = transport.all_gather(&encode(own.as_ref().err()))?;
@@ -144,7 +144,7 @@ mod tests {
         let all = [&errors[0], &cause, &errors[1]];
         let results = Threads::run(3, Duration::from_secs(10), |transport| {
             let own = Err(all[transport.rank()].clone());
-            agree::<_, ()>(transport, own)
+            agree::<()>(transport, own)
         });
         for result in results.expect("threads start") {
             assert_eq!(result.as_ref(), Err(&cause));

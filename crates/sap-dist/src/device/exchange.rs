@@ -35,8 +35,8 @@ impl Flow {
     ///
     /// Ranks also tell their capacities, so that one more gather is needed only where some
     /// must grow.
-    pub(crate) fn agree<T: Transport, S>(
-        transport: &mut T,
+    pub(crate) fn agree<S>(
+        transport: &mut dyn Transport,
         state: Result<S, Cause>,
         (counts, kinds): (impl Fn(&S) -> Vec<u64>, usize),
         inbox: &mut Inbox,
@@ -97,9 +97,9 @@ impl Flow {
 
     /// Sends what lies on the device, side by side in the order of the ranks, to the
     /// inboxes, and returns what came in the same order. Nothing travels if no rank sends anything.
-    pub(crate) fn exchange<'a, T: DeviceTransport>(
+    pub(crate) fn exchange<'a>(
         &self,
-        transport: &mut T,
+        transport: &mut dyn DeviceTransport,
         outgoing: Slice<impl Pod>,
         inbox: Inbox<'a>,
     ) -> Result<Slice<'a, u8>, TransportError> {

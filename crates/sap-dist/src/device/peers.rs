@@ -185,9 +185,9 @@ impl Board {
         lock(&self.0)[turn].clone()
     }
 
-    fn exchange<T: Transport>(
+    fn exchange(
         &self,
-        (transport, turn): (&mut T, usize),
+        (transport, turn): (&mut dyn Transport, usize),
         stream: &Stream,
         (outgoing, incoming): (&[Slice<u8>], &mut [SliceMut<u8>]),
     ) -> Result<(), TransportError> {

@@ -150,9 +150,9 @@ impl DeviceSorter {
         self.sort(transport, keys, Some(values))
     }
 
-    fn sort<T: DeviceTransport, K: Key, V: Value>(
+    fn sort<K: Key, V: Value>(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn DeviceTransport,
         keys: Slice<K>,
         values: Option<Slice<V>>,
     ) -> Result<(Buffer<K>, Buffer<V>)> {

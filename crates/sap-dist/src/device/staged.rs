@@ -63,9 +63,9 @@ impl Staging {
         Ok(())
     }
 
-    fn exchange<T: Transport>(
+    fn exchange(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn Transport,
         stream: &Stream,
         (outgoing, incoming): (&[Slice<u8>], &mut [SliceMut<u8>]),
     ) -> Result<(), TransportError> {

@@ -140,9 +140,9 @@ impl State {
     }
 
     /// Finds the pairs of the boxes of all ranks, those of the homes by their engine on its thread.
-    pub(super) fn update<T: DeviceTransport>(
+    pub(super) fn update(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn DeviceTransport,
         (homes, thread): (&mut BroadPhase, &ThreadPool),
         frame: &DeviceFrame,
     ) -> Result<()> {
@@ -170,9 +170,9 @@ impl State {
         updated
     }
 
-    fn take_steps<'scope, 'a: 'scope, T: DeviceTransport>(
+    fn take_steps<'scope, 'a: 'scope>(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn DeviceTransport,
         begun: Begun<'_, 'scope, 'a>,
     ) -> Result<()> {
         let frame = begun.frame;
@@ -206,9 +206,9 @@ impl State {
     /// lists with those that this rank owns.
     ///
     /// By [`FoundBy::Bringer`] the engine needs nothing that travels: meanwhile it is at work.
-    fn search<'scope, 'a: 'scope, T: DeviceTransport>(
+    fn search<'scope, 'a: 'scope>(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn DeviceTransport,
         begun: Begun<'_, 'scope, 'a>,
         outline: &Outline,
         sent: Result<Sent, Cause>,
@@ -298,9 +298,9 @@ impl State {
 
     /// Brings pairs to the ranks that own them, if all ranks found theirs. Returns those that came,
     /// in order and compared with the last ones if `compares` says so, and what else was found.
-    fn bring<T: DeviceTransport, R>(
+    fn bring<R>(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn DeviceTransport,
         frame: &DeviceFrame,
         found: Result<(Grouped, R), Cause>,
         compares: bool,
@@ -321,7 +321,7 @@ impl State {
     }
 
     /// Checks the boxes, agrees with all ranks on the cells, and writes what travels.
-    fn plan<T: Transport>(&mut self, transport: &mut T, frame: &DeviceFrame) -> Result<Plan> {
+    fn plan(&mut self, transport: &mut dyn Transport, frame: &DeviceFrame) -> Result<Plan> {
         let (rank, ranks) = (transport.rank(), transport.size());
         let survey = self.survey(frame, (rank, ranks));
         let differs = |survey: &Surveyed| self.brought.differs(frame, survey);
@@ -373,9 +373,9 @@ impl State {
     }
 
     /// Agrees with all ranks on the end of the update, and keeps the new result if all succeeded.
-    fn conclude<T: DeviceTransport>(
+    fn conclude(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn DeviceTransport,
         outline: &Outline,
         cuts: &(Layout, bool),
         result: Result<Option<Brought>, Cause>,
@@ -421,9 +421,9 @@ impl State {
 
     /// Drops events of pairs whose box `a` another rank brings now. Those that may be such travel
     /// over the host: they are few.
-    fn settle<T: Transport>(
+    fn settle(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn Transport,
         filled: Result<(), Cause>,
         frame: &DeviceFrame,
     ) -> Result<Result<(), Cause>> {

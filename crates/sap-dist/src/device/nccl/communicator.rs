@@ -32,8 +32,8 @@ unsafe impl Send for Communicator {}
 
 impl Communicator {
     /// Connects the device of `stream` to those of all ranks, which call this together.
-    pub fn new<T: Transport>(
-        transport: &mut T,
+    pub fn new(
+        transport: &mut dyn Transport,
         stream: &Stream,
         limit: Duration,
     ) -> Result<Self, TransportError> {
@@ -85,9 +85,9 @@ impl Communicator {
     }
 
     /// Exchanges ranges of device memory with all ranks, which make this call together.
-    pub fn exchange<T: Transport>(
+    pub fn exchange(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn Transport,
         stream: &Stream,
         (outgoing, incoming): (&[Slice<u8>], &mut [SliceMut<u8>]),
     ) -> Result<(), TransportError> {

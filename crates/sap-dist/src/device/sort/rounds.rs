@@ -23,8 +23,8 @@ pub(super) struct Counts {
 
 impl Counts {
     /// Tells all ranks where the parts of this one end, or that it failed.
-    pub(super) fn agree<T: Transport>(
-        transport: &mut T,
+    pub(super) fn agree(
+        transport: &mut dyn Transport,
         ends: &Result<Vec<u64>, Cause>,
         pieces: usize,
     ) -> Result<Self> {
@@ -131,9 +131,9 @@ impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
     }
 
     /// Exchanges a piece of each rank.
-    pub(super) fn exchange<T: DeviceTransport>(
+    pub(super) fn exchange(
         &mut self,
-        transport: &mut T,
+        transport: &mut dyn DeviceTransport,
         counts: &Counts,
         piece: usize,
     ) -> Result<(), TransportError> {
@@ -192,8 +192,8 @@ impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
 }
 
 /// Exchanges ranges of one list, which come to another side by side.
-fn exchange<T: DeviceTransport, E: Pod>(
-    transport: &mut T,
+fn exchange<E: Pod>(
+    transport: &mut dyn DeviceTransport,
     stream: &Stream,
     (from, sent): (Slice<E>, &[Range<usize>]),
     (to, received): (SliceMut<E>, &[usize]),
