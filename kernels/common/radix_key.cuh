@@ -90,6 +90,15 @@ template <u32 BITS>
 DEVICE u32 pass_count(const KeyOrder& order) {
     return (order.end - order.begin + BITS - 1) / BITS;
 }
+// Returns the digits that have some of these ordered bits, a bit each.
+template <u32 BITS>
+DEVICE u32 digits_with(const KeyOrder& order, Key bits) {
+    u32 digits = 0;
+    for (u32 pass = 0; pass < pass_count<BITS>(order); pass++) {
+        if (u32(bits >> (order.begin + BITS * pass)) & ((1u << BITS) - 1)) digits |= 1u << pass;
+    }
+    return digits;
+}
 template <u32 BITS, bool FLOAT>
 DEVICE Digit<FLOAT> digit_of(const KeyOrder& order, u32 pass) {
     const u32 shift = order.begin + BITS * pass, bits = order.end - shift;

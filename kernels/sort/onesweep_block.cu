@@ -269,11 +269,8 @@ struct Block {
         }
         if (threadIdx.x != 0) return;
         // As passes by digits of 8 bits would count.
-        const u32 passes = pass_count<8>(args.order);
-        u32 run = 0;
-        for (u32 pass = 0; pass < passes && !sorted; pass++)
-            run += (u32(differing >> (args.order.begin + 8 * pass)) & 255) != 0;
-        *args.outcome = Outcome{ONESWEEP, passes, run, sorted, n, 0};
+        const u32 run = sorted ? 0 : __popc(digits_with<8>(args.order, differing));
+        *args.outcome = Outcome{ONESWEEP, pass_count<8>(args.order), run, sorted, n, 0};
     }
 };
 

@@ -128,15 +128,6 @@ struct Small {
         return reinterpret_cast<Seen*>(args.scratch + HEADER_BYTES)[block];
     }
 
-    // Returns the digits that differ between keys, a bit each.
-    DEVICE u32 digits_in(Key differing) const {
-        u32 digits = 0;
-        for (u32 pass = 0; pass < pass_count<BITS>(args.order); pass++) {
-            if (u32(differing >> (args.order.begin + 8 * pass)) & 255) digits |= 1u << pass;
-        }
-        return digits;
-    }
-
     // ---- The steps of a pass ----
 
     DEVICE void clear_counters() const {
@@ -433,7 +424,7 @@ struct Small {
         const Seen seen = shared.seen;
         const bool sorted = seen.descents == 0;
         if (args.flags & NEARLY_SORTED && seen.descents <= n / 20 && sort_windows()) return;
-        u32 active = sorted ? 0 : digits_in(seen.differing), published = 0;
+        u32 active = sorted ? 0 : digits_with<BITS>(args.order, seen.differing), published = 0;
         const u32 run = __popc(active);
         const bool last_keys = !VALUES || !(args.flags & DROP_KEYS);
 
@@ -489,7 +480,7 @@ struct Small {
             if (alone) {
                 look<false>(keys_to);
                 __syncthreads();
-                active = digits_in(shared.seen.differing);
+                active = digits_with<BITS>(args.order, shared.seen.differing);
             }
         }
         if (run == 0) copy(last_keys);

@@ -85,6 +85,11 @@ impl KeyType {
         }
     }
 
+    #[cfg(cuda)]
+    pub(crate) const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+
     /// Returns the Rust name of the type, such as `"f32"`.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -18,11 +18,12 @@ use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 /// A graph fixes the number of boxes, whether there are filters and worlds, the capacity for pairs,
 /// the plan of cells, and the strategy. Any boxes, filters and worlds give the right pairs;
 /// [`FrameGraph::renew`] adapts the graph to boxes that have become very different. Until then a
-/// launch may take long: the bound of `Auto` on tests is off in a graph; and the pairs of a box
-/// with a million partners of greater index take a millisecond to put in order, those of one with
-/// ten thousand 15 µs. A graph that is made or renewed for a box with more than 256 sorts instead,
-/// which pays from some ten thousand on; renew it again when they are gone. Events, margins and
-/// resting sets belong to updates and are not in a graph.
+/// launch may take long, for two reasons. The bound of `Auto` on tests is off in a graph. And the
+/// pairs of one box with its partners of greater index are put in order together: a million take
+/// 1 ms, ten thousand 15 µs. A graph that is made or renewed while a box has more than 256 such
+/// partners sorts its pairs instead. That pays somewhere between ten and a hundred thousand, and
+/// takes longer below; renew it again when no box has so many. Events, margins and resting sets
+/// belong to updates and are not in a graph.
 ///
 /// ```
 /// use sap::{Aabb, Config, FrameGraph};

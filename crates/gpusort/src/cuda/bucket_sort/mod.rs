@@ -16,7 +16,7 @@ mod tuning;
 
 use super::context::Context;
 use super::family::{Family, Shape, Task, measured, no_device_count};
-use crate::{Algorithm, KeyType, Result};
+use crate::{Algorithm, Result};
 use gpu::{ByValue, DevicePtr, Kernel, Launch, Layout, SliceMut, Stream};
 use plan::{Array, BucketArgs, EXACT, Plan, Regions, SortArgs, Tile, carve};
 use radsweep_kernels::{self as images, Image};
@@ -45,7 +45,7 @@ enum Window {
 /// Returns whether the ordered bits in the window determine the key. They do not for floats,
 /// because -0.0 and +0.0 have the same ordered bits.
 fn exact(shape: &Shape, window: Window) -> bool {
-    window == Window::Full && !matches!(shape.key, KeyType::F32 | KeyType::F64)
+    window == Window::Full && !shape.key.is_float()
 }
 
 impl Family for BucketSort {

@@ -19,21 +19,23 @@ const SEEN_BYTES: u32 = 16;
 /// Max keys of a block.
 const LIMIT: u64 = MAX_THREADS as u64 * ITEMS as u64;
 
-/// Returns the max number of keys for which one block is faster than a grid.
+/// Returns the max number of keys that one block sorts. More take a grid.
 ///
-/// Measured on H200s, 2026-11-29: microseconds between two events, one block, then the shapes of
-/// `small_tuning.rs`, of which those up to 2048 were also one block, by passes.
+/// Measured on H200s, 2026-11-29: microseconds between two events, this block, then what ran before
+/// it: up to 2048 keys one block by passes, since removed, and the shapes of `small_tuning.rs`.
 ///
-/// | keys | u32 | u32 + u32 | u64 | u64 + u32 | f32 | index of u32 | index of f32 |
-/// | --- | --- | --- | --- | --- | --- | --- | --- |
-/// | 512 | 8.6, 13.1 | 11.7, 12.5 | | | | | |
-/// | 1024 | 9.7, 14.0 | 12.7, 15.7 | | | | | |
-/// | 2048 | 11.3, 16.1 | 14.7, 17.9 | | | | | |
-/// | 3072 | 13.1, 18.5 | 17.3, 19.2 | | | | | |
-/// | 4096 | 14.1, 18.6 | 20.0, 19.4 | 20.0, 23.1 | 25.5, 23.7 | 18.8, 22.7 | 18.9, 18.2 | 19.0, 23.0 |
+/// | | 512 | 1024 | 2048 | 3072 | 4096 |
+/// | --- | --- | --- | --- | --- | --- |
+/// | u32 | 8.6, 13.1 | 9.7, 14.0 | 11.3, 16.1 | 13.1, 18.5 | 14.1, 18.6 |
+/// | u32 + u32 | 11.7, 12.5 | 12.7, 15.7 | 14.7, 17.9 | 17.3, 19.2 | 20.0, 19.4 |
+/// | index of u32 | | | | | 18.9, 18.2 |
+/// | f32 | | | | | 18.8, 22.7 |
+/// | index of f32 | | | | | 19.0, 23.0 |
+/// | u64 | | | | | 20.0, 23.1 |
+/// | u64 + u32 | | | | | 25.5, 23.7 |
 ///
-/// Where the host launches more slowly, all are up to 2.5 longer. Keys of 64 bits with values are
-/// not measured below 4096, nor values of 8 bytes.
+/// Where the host launches more slowly, all take up to 2.5 µs longer. Not measured: keys of 64 bits
+/// with values below 4096, values of 8 bytes, and `f32` with values other than an index.
 pub(super) fn limit(shape: &Shape) -> u64 {
     match (shape.key, shape.value_bytes) {
         (_, 0) | (KeyType::F32, _) => LIMIT,
@@ -138,7 +140,7 @@ impl Block {
         outcome: DevicePtr<u8>,
     ) -> Result<()> {
         let (shape, order) = (&task.shape, task.order);
-        let float = matches!(shape.key, KeyType::F32 | KeyType::F64);
+        let float = shape.key.is_float();
         let all_bits = order.end - order.begin == shape.key.bits();
         let kernel = match shape.value_bytes {
             0 if all_bits && !float => &self.kernels.whole,

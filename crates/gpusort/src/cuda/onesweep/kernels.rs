@@ -76,5 +76,5 @@ impl Kernels {
 }
 
 fn kind(key: KeyType) -> usize {
-    usize::from(matches!(key, KeyType::F32 | KeyType::F64))
+    usize::from(key.is_float())
 }

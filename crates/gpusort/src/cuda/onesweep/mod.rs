@@ -53,9 +53,9 @@ impl Family for Onesweep {
             &at_most(small::limit(shape, Input::Any)),
             Input::Any,
         )?;
-        let one_launch = block::plan(context, shape)?.is_some()
-            || small::plan(context, shape, Input::Any)?.is_some();
-        if !one_launch {
+        if block::plan(context, shape)?.is_none()
+            && small::plan(context, shape, Input::Any)?.is_none()
+        {
             kernels(context, &Sizes::new(shape))?;
         }
         Ok(())

@@ -2,11 +2,11 @@
 
 use super::layout::{MAX_SMALL_BLOCKS, NEARLY_SORTED, Regions};
 use super::small_tuning::{LIMIT, SHAPES, SmallShape, WIDE_LIMIT};
+use crate::Result;
 use crate::cuda::adaptive::Window;
 use crate::cuda::context::Context;
 use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
-use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream, assert_layout};
 use radsweep_kernels as images;
@@ -149,7 +149,7 @@ pub(super) fn plan(context: &Context, shape: &Shape, input: Input) -> Result<Opt
         SmallKernels::load(&context.device, key_bytes as u32)
     })?;
     let ValueKernels { kernels, fits } = &kernels.values[shape.value_bytes / 4];
-    let float = usize::from(matches!(shape.key, KeyType::F32 | KeyType::F64));
+    let float = usize::from(shape.key.is_float());
     let window = Window::of(shape.key_bytes());
     let found = SHAPES.iter().zip(fits).find_map(|(small, &fit)| {
         let mut blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
