@@ -10,12 +10,12 @@
 //
 //   memset        only if the kernel of adaptive.cu is next, or blocks cannot wait for each other:
 //                 replaces step 1 of the next kernel
-//   histogram     (as many blocks as run at once) x 512 threads, 16-byte loads
+//   histogram     (as many blocks as run at once) x 1024 threads, 16-byte loads
 //     1  clear header, bins and look-back words; the grid's barrier for it is waited for after step
 //        2
 //     2  count all digits of all passes in one read of the keys; compare neighbours (order check)
 //     3  by the last block to end: exclusive sums of the counts, and the plan (which passes run,
-//        between which buffers)
+//        between which buffers; or only that of the highest digit, and finish)
 //   pass          one block a tile, once per digit; a pass that the plan leaves out ends at once
 //     1  take the next tile; load the tile's keys, warp-striped
 //     2  count the digits per warp; publish the tile's counts, and the last tile of a group of
@@ -30,6 +30,8 @@
 //        each one's digit
 //     7  put the values at the offsets of their keys in the same memory, and write them out by the
 //        digits
+//   finish        only up to a number of keys: one block a digit; ends at once if not planned
+//     1  sort all keys of one highest digit in shared memory (onesweep_finish.cuh)
 //   copy_back     only for sorts in place: when an odd number of passes left the result in the
 //                 temporary buffer
 //
@@ -46,6 +48,8 @@
 //  - The keys' order is checked (Ha, Krüger, Silva 2009, §4.2) once, in the histogram kernel.
 //    Passes whose digit all keys share are left out. The plan alternates buffers so that the result
 //    lands in the caller's whatever the number of passes.
+//  - Up to some million keys, if a block can hold those of any one highest digit, that digit comes
+//    first, and a block sorts the keys of each: two moves of a key instead of four, or of eight.
 //  - Tiles are looked back over in groups, so that the chain of tiles that wait for each other is
 //    an eighth as long.
 //  - The values follow the keys through the same shared memory, so that a thread never holds both
@@ -64,6 +68,7 @@
 // early are spread unevenly: 1.5 million keys 70 -> 79 us, 2^20 keys of 64 bits 118 -> 140.
 
 #include "block/copy.cuh"
+#include "onesweep_finish.cuh"
 #include "onesweep_histogram.cuh"
 #include "onesweep_pass.cuh"
 #include "onesweep_tuning.cuh"
@@ -101,6 +106,16 @@ HISTOGRAM(float, true)
     PASS(integer, false, VALUE_BYTES, THREADS, ITEMS, BLOCKS) \
     PASS(float, true, VALUE_BYTES, THREADS, ITEMS, BLOCKS)
 ONESWEEP_TILES(PASSES)
+
+#define FINISH_KERNEL(KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS)                     \
+    extern "C" __global__ void __launch_bounds__(THREADS, 2)                        \
+    onesweep_finish_##KIND##_##VALUE_BYTES##_##THREADS##x##ITEMS(const Args args) { \
+        finish<FLOAT, VALUE_BYTES, THREADS, ITEMS>(args);                           \
+    }
+#define FINISHES(VALUE_BYTES, THREADS, ITEMS)                  \
+    FINISH_KERNEL(integer, false, VALUE_BYTES, THREADS, ITEMS) \
+    FINISH_KERNEL(float, true, VALUE_BYTES, THREADS, ITEMS)
+ONESWEEP_FINISHES(FINISHES)
 
 #define COPY_BACK(VALUE_BYTES)                                                     \
     extern "C" __global__ void                                                     \

@@ -9,8 +9,8 @@
 
 namespace radsweep::onesweep {
 
-constexpr u32 HISTOGRAM_THREADS = 512;
-constexpr u32 HISTOGRAM_UNROLL = 2;
+constexpr u32 HISTOGRAM_THREADS = 1024;
+constexpr u32 HISTOGRAM_UNROLL = 1;
 constexpr u32 COPIES =
     32 /
     sizeof(Key);  // of each count, for different lanes: fewer of a warp's atomics meet in a bank
@@ -108,7 +108,7 @@ struct Histogram {
 // Turns the counts of all passes into exclusive sums, a warp a pass, and writes which passes run
 // between which buffers.
 __device__ void make_plan(const Args& args, u64 n) {
-    __shared__ u32 one_digit[MAX_PASSES];
+    __shared__ u32 one_digit[MAX_PASSES], fits[MAX_PASSES];
     const u32 lane = threadIdx.x % WARP, pass = threadIdx.x / WARP,
               passes = pass_count<BITS>(args.order);
     constexpr u32 EACH = DIGITS / WARP;
@@ -117,12 +117,13 @@ __device__ void make_plan(const Args& args, u64 n) {
     if (pass < passes) {
         Offset* const bins = args.bins + pass * DIGITS + lane * EACH;
         Offset counts[EACH], sum = 0;
-        bool all = false;
+        bool all = false, small = true;
 #pragma unroll
         for (u32 e = 0; e < EACH; e++) {
             counts[e] = load_relaxed(bins + e);
             sum += counts[e];
             all |= counts[e] == n;
+            small &= counts[e] <= args.finish_keys;
         }
         Offset before = warp_inclusive_sum(sum, lane) - sum;
 #pragma unroll
@@ -131,15 +132,30 @@ __device__ void make_plan(const Args& args, u64 n) {
             before += counts[e];
         }
         all = __any_sync(ALL_LANES, all);
-        if (lane == 0) one_digit[pass] = all;
+        small = __all_sync(ALL_LANES, small);
+        if (lane == 0) {
+            one_digit[pass] = all;
+            fits[pass] = small;
+        }
     }
     __syncthreads();
     if (threadIdx.x != 0) return;
 
     Header& header = *args.header;
     const bool in_place = args.flags & IN_PLACE, sorted = load_relaxed(&header.unsorted) == 0;
-    u32 active = 0;
-    for (u32 p = 0; p < passes; p++) active += !sorted && !one_digit[p];
+    u32 active = 0, mask = 0, top = 0;
+    for (u32 p = 0; p < passes; p++) {
+        if (sorted || one_digit[p]) continue;
+        active++;
+        mask |= 1u << p;
+        top = p;
+    }
+    header.outcome = Outcome{ONESWEEP, passes, active, sorted, n, 0};
+    if (active > 1 && fits[top]) {
+        header.state[top] = RUN | INPUT << SOURCE_SHIFT | TEMP << TARGET_SHIFT;
+        header.finish = FINISH | top << TOP_SHIFT | (mask & ~(1u << top));
+        return;
+    }
     u32 source = INPUT;
     for (u32 p = 0, k = 0; p < passes; p++) {
         if (sorted || one_digit[p]) continue;
@@ -154,7 +170,6 @@ __device__ void make_plan(const Args& args, u64 n) {
     if (active == 0 && !in_place)
         header.state[0] = RUN | COPY | LAST | INPUT << SOURCE_SHIFT | OUTPUT << TARGET_SHIFT;
     header.copy_back = in_place && active % 2;
-    header.outcome = Outcome{ONESWEEP, passes, active, sorted, n, 0};
 }
 
 // Whether a kernel of adaptive.cu has sorted. Then no pass is planned; a sort in place has yet to

@@ -14,3 +14,12 @@
     X(0, 384, 32, 3)      \
     X(4, 384, 32, 2) X(8, 384, 16, 2) X(8, 384, 24, 2) X(0, 512, 16, 3) X(4, 512, 16, 2)
 #endif
+
+// Shapes of onesweep_finish.cuh: X(bytes of a value, threads, keys a thread).
+#if OFFSET_BITS == 64
+#define ONESWEEP_FINISHES(X)
+#elif KEY_BITS == 64
+#define ONESWEEP_FINISHES(X) X(0, 512, 24) X(4, 512, 16) X(8, 512, 16)
+#else
+#define ONESWEEP_FINISHES(X) X(0, 512, 32) X(4, 512, 24) X(8, 512, 24)
+#endif

@@ -15,6 +15,7 @@ pub fn add(suite: &mut Suite) {
         "the launches of large inputs for small ones",
         large_launches
     );
+    suite.add("a block for each highest digit", digit_blocks);
     suite.add("uneven ranges of small inputs", uneven_ranges);
     suite.add("one launch for small inputs", one_launch);
 }
@@ -26,6 +27,44 @@ fn large_only(gpu: &Gpu) -> Result<Sorter, gpusort::Error> {
         ..Knobs::default()
     });
     Sorter::new(&gpu.device, config)
+}
+
+/// Sorts keys of which a block sorts those of one highest digit: evenly spread, or so that many
+/// have the same next bits; and with as many keys of one digit as a block sorts, and one more.
+fn digit_blocks(gpu: &Gpu) -> Outcome {
+    let (stream, sorter) = (gpu.stream()?, large_only(gpu)?);
+    let rig = Rig::new(&sorter, &stream);
+    let n = unless_quick(1_900_000, 9_000);
+    for mask in [
+        u64::MAX,
+        0xff00_00ff_ff00_00ff,
+        0x1ff0_000f_1ff0_000f,
+        0xfffc_0000,
+    ] {
+        let words = Distribution::UniformBits.keys::<u64>(n, 26);
+        let wide: Vec<u64> = words.iter().map(|word| word & mask).collect();
+        let narrow: Vec<u32> = wide.iter().map(|&word| word as u32).collect();
+        let floats: Vec<f32> = narrow.iter().map(|&word| f32::from_bits(word)).collect();
+        rig.check_all(&wide, &gpu.options())?;
+        rig.check_all(&narrow, &gpu.orders()[1])?;
+        rig.check_all(&narrow, &gpu.options().bits(3..29))?;
+        rig.check_all(&floats, &gpu.options())?;
+    }
+    let forms = [Form::Keys, Form::KeysInPlace, Form::Pairs32, Form::Index];
+    for most in [8_192, 12_288, 16_384] {
+        for count in [most, most + 1] {
+            let mut keys = Distribution::UniformBits.keys::<u32>(count + 300, 27);
+            for (i, key) in keys.iter_mut().enumerate() {
+                if (150..150 + count).contains(&i) {
+                    *key &= 0x00ff_ffff;
+                } else {
+                    *key |= 0x0100_0000;
+                }
+            }
+            rig.check(&keys, &gpu.options(), &forms)?;
+        }
+    }
+    Ok(())
 }
 
 /// Sorts sizes around those at which the launch changes its shape.

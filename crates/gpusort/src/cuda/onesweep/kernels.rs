@@ -1,6 +1,6 @@
 //! The loaded kernels of one image.
 
-use super::tuning::{HISTOGRAM_THREADS, Shapes};
+use super::tuning::{DIGITS, FINISHES, HISTOGRAM_THREADS, Shapes};
 use crate::cuda::tile::Tile;
 use crate::{KeyType, Result};
 use gpu::{Device, Kernel};
@@ -14,6 +14,9 @@ pub(super) struct Kernels {
     /// For each kind of key (integer, float) and size of a value (0, 4, 8 bytes), the shapes, and a
     /// kernel for each shape.
     pass: [[(Shapes, [Kernel; 2]); 3]; 2],
+    /// For each kind of key and size of a value, the end of a sort, where the device has the shared
+    /// memory for it.
+    finish: [[Option<(Kernel, Tile)>; 3]; 2],
     /// The copy, for each size of a value (0, 4, 8 bytes).
     copy_back: [Kernel; 3],
 }
@@ -51,10 +54,27 @@ impl Kernels {
             let blocks = kernel.blocks_per_multiprocessor(HISTOGRAM_THREADS, 0)?;
             Ok::<_, crate::Error>((kernel, blocks * device.info().multiprocessors))
         };
+        let finish = |kind: &str, value_bytes: usize| {
+            let tile = Tile::of(&FINISHES, key_bytes, value_bytes);
+            let shared = tile.finish_shared_bytes(key_bytes, value_bytes);
+            if large || shared > device.info().shared_per_block_optin {
+                return Ok::<_, crate::Error>(None);
+            }
+            let (threads, items) = (tile.threads, tile.items);
+            let name = format!("onesweep_finish_{kind}_{value_bytes}_{threads}x{items}");
+            let kernel = module.kernel(&name)?;
+            kernel.set_max_dynamic_shared(shared)?;
+            Ok(Some((kernel, tile)))
+        };
+        let finishes = |kind| {
+            let finish = |value_bytes| finish(kind, value_bytes);
+            Ok::<_, crate::Error>([finish(0)?, finish(4)?, finish(8)?])
+        };
         let copy_back = |bytes| module.kernel(&format!("onesweep_copy_back_{bytes}"));
         Ok(Self {
             histogram: [histogram("integer")?, histogram("float")?],
             pass: [passes("integer")?, passes("float")?],
+            finish: [finishes("integer")?, finishes("float")?],
             copy_back: [copy_back("0")?, copy_back("4")?, copy_back("8")?],
         })
     }
@@ -68,6 +88,12 @@ impl Kernels {
     pub fn pass(&self, key: KeyType, value_bytes: usize, n: u64) -> &Kernel {
         let (shapes, kernels) = &self.pass[kind(key)][value_bytes / 4];
         &kernels[shapes.at(n).0]
+    }
+
+    /// Returns the end of a sort of `n` keys, if they may be few enough for it.
+    pub fn finish(&self, key: KeyType, value_bytes: usize, n: u64) -> Option<&(Kernel, Tile)> {
+        let finish = self.finish[kind(key)][value_bytes / 4].as_ref();
+        finish.filter(|(_, tile)| n <= tile.keys() * DIGITS / 32 * 31)
     }
 
     pub fn copy_back(&self, value_bytes: usize) -> &Kernel {

@@ -36,15 +36,18 @@ pub(super) struct Args {
     order_again: KeyOrder,
     pub flags: u32,
     minus_one: u32,
+    /// Max keys that a block of onesweep_finish.cuh sorts; 0 if it is not launched.
+    pub finish_keys: u32,
+    unused: u32,
     pub stall_tile: u32,
     pub stall_cycles: u32,
 }
 
 assert_layout!(
-    Args, 200:
+    Args, 208:
     keys 0, values 24, control_bytes 48, header 56, bins 64, own 72, groups 80, device_count 88,
-    n 96, order 104, order_again 144, flags 184, minus_one 188, stall_tile 192,
-    stall_cycles 196,
+    n 96, order 104, order_again 144, flags 184, minus_one 188, finish_keys 192,
+    unused 196, stall_tile 200, stall_cycles 204,
 );
 
 /// Flag of [`Args`]: a kernel of adaptive.cu was launched before.
@@ -75,14 +78,14 @@ pub(super) struct Header {
     pub unsorted: u32,
     pub finished: u32,
     pub copy_back: u32,
-    pub unused: u32,
+    pub finish: u32,
     pub next_tile: [u32; 8],
     pub state: [u32; 8],
 }
 
 assert_layout!(
     Header, 112:
-    outcome 0, unsorted 32, finished 36, copy_back 40, unused 44, next_tile 48, state 80,
+    outcome 0, unsorted 32, finished 36, copy_back 40, finish 44, next_tile 48, state 80,
 );
 
 /// The properties of a sort that determine its shapes and its scratch memory.

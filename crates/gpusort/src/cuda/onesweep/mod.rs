@@ -20,7 +20,7 @@ pub(super) use layout::HEADER_BYTES;
 use layout::{Args, CLEARED, Header, NEARLY_SORTED, Regions, Sizes, carve};
 use small::Input;
 use std::sync::Arc;
-use tuning::{HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, Shapes};
+use tuning::{DIGITS, HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, Shapes};
 
 /// The family of Adinets and Merrill 2022.
 #[derive(Debug)]
@@ -109,6 +109,8 @@ fn sort_large(
     args.groups = control.byte_add(regions.groups);
     args.device_count = task.device_count;
     args.flags = task.flags();
+    let finish = kernels.finish(shape.key, sizes.value_bytes, sizes.n);
+    args.finish_keys = finish.map_or(0, |(_, tile)| tile.keys() as u32);
     if let Some((tile, cycles)) = context.config.knobs.stall {
         (args.stall_tile, args.stall_cycles) = (tile, cycles);
     }
@@ -141,6 +143,13 @@ fn sort_large(
         // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task`
         // promises, and the scratch regions the sizes that the kernels count on.
         unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), pass])? };
+    }
+    if let Some((kernel, tile)) = finish {
+        context.mark(stream, "finish")?;
+        let shared = tile.finish_shared_bytes(sizes.key_bytes, sizes.value_bytes);
+        let launch = Launch::linear(DIGITS as u32, tile.threads).dynamic_shared(shared);
+        // SAFETY: `Args` is the kernel's struct, with the same buffers as for the passes.
+        unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args)])? };
     }
     if in_place {
         context.mark(stream, "copy back")?;
