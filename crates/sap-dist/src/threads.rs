@@ -133,26 +133,39 @@ impl Threads {
         limit: Duration,
         f: impl Fn(&mut Self) -> R + Sync,
     ) -> Result<Vec<R>, TransportError> {
-        let f = &f;
+        let results: Vec<_> = (0..ranks).map(|_| Mutex::new(None)).collect();
+        Self::run_all(ranks, limit, &|transport| {
+            let result = f(transport);
+            *results[transport.rank]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(result);
+        })?;
+        let result = |of: Mutex<_>| of.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(results.into_iter().filter_map(result).collect())
+    }
+
+    /// Runs `f` as each rank. It is compiled once, not for each `f`.
+    fn run_all(
+        ranks: usize,
+        limit: Duration,
+        f: &(dyn Fn(&mut Self) + Sync),
+    ) -> Result<(), TransportError> {
         thread::scope(|scope| {
             let start = |mut transport: Self| {
                 let rank = transport.rank;
                 let thread = thread::Builder::new().name(format!("rank {rank}"));
-                let run = move || f(&mut transport);
-                let started = thread.spawn_scoped(scope, run);
+                let started = thread.spawn_scoped(scope, move || f(&mut transport));
                 started.map_err(|_| TransportError::NoThread { rank })
             };
             // All that start are joined, also if one does not: its transport is gone then, and the
             // others end with an error.
             let threads: Vec<_> = Self::new(ranks, limit).into_iter().map(start).collect();
-            let join = |thread: thread::ScopedJoinHandle<'_, R>| match thread.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
             threads
                 .into_iter()
-                .map(|started| Ok(join(started?)))
-                .collect()
+                .try_for_each(|started| match started?.join() {
+                    Ok(()) => Ok(()),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                })
         })
     }
 

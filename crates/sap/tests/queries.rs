@@ -1,5 +1,5 @@
 //! Queries against brute force: every shape and every end, with filters, worlds and rules; from
-//! many threads at once, and without memory in the steady state.
+//! many threads at once, on a pool of their own, and without memory in the steady state.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -10,8 +10,9 @@ use common::scenes::{Random, around, uniform};
 use rayon::prelude::*;
 use sap::{
     Aabb, Backend, BroadPhase, Config, Error, Filter, FilterFlags, Frame, Hit, OnInvalid,
-    OverlapRule, Query, Shape,
+    OverlapRule, Pair, Query, Shape,
 };
+use std::num::NonZero;
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Barrier;
 
@@ -387,6 +388,28 @@ fn many() -> (Vec<Aabb>, BroadPhase, Vec<Vec<u32>>) {
         .map(|b| broad_phase.query_box(b).unwrap());
     let expected = expected.collect();
     (boxes, broad_phase, expected)
+}
+
+/// On WebAssembly there is one thread, whatever is asked for. The first frames are too small for
+/// others, the next ones are not.
+#[test]
+fn threads_that_are_asked_for_change_no_pair() {
+    let config = Config {
+        backend: Backend::Cpu,
+        threads: NonZero::new(3),
+        ..Config::default()
+    };
+    let mut broad_phase = BroadPhase::new(config).unwrap();
+    for n in [4, 20_000] {
+        let neighbours: Vec<_> = (1..n).map(|b| Pair { a: b - 1, b }).collect();
+        for shift in [0.0, 0.25, 100.0] {
+            let row = (0..n).map(|i| i as f32 + shift);
+            let boxes: Vec<_> = row.map(|x| Aabb::new([x; 3], [x + 1.0; 3])).collect();
+            broad_phase.update(&boxes).unwrap();
+            assert!(broad_phase.pairs() == neighbours);
+            assert_eq!(broad_phase.query(boxes[1]).collect().unwrap(), [0, 1, 2]);
+        }
+    }
 }
 
 #[test]

@@ -29,10 +29,10 @@
 //!
 //! # Why these crates
 //!
-//! `benches/cpu_sorts.rs` compares `std`, `rayon`, `radsort`, `rdst`, `voracious_radix_sort` and
-//! `glidesort`. Every candidate does the whole task: an index sort starts from keys and ends with
-//! the index. The tables have median microseconds on 2 cores of an EPYC that was building other
-//! programs meanwhile, which affects the sorts on two threads most.
+//! `crates/bench/benches/cpu_sorts.rs` compares `std`, `rayon`, `radsort`, `rdst`,
+//! `voracious_radix_sort` and `glidesort`. Every candidate does the whole task: an index sort
+//! starts from keys and ends with the index. The tables have median microseconds on 2 cores of an
+//! EPYC that was building other programs meanwhile, which affects the sorts on two threads most.
 //!
 //! | index sort, f32 | `Sorter` | function | `std` | `rayon` | `radsort` | `rdst` | `rdst` stable | `voracious` | `voracious` mt | `glidesort` |
 //! |---|---|---|---|---|---|---|---|---|---|---|

@@ -1,5 +1,5 @@
 //! The constants of the CPU sorts, each with the measurement that chose it, made by
-//! `benches/cpu_sorts.rs` on 2 cores of an EPYC that was doing other work too.
+//! `crates/bench/benches/cpu_sorts.rs` on 2 cores of an EPYC that was doing other work too.
 
 /// Max keys that `std` sorts. `radsort` must clear counts first, 1 KiB per byte of the key. It
 /// overtakes `std` in index sorts at 2^9 for f32 (1.1 µs of `std` to 1.4 at 2^8, 5.3 to 4.5 at

@@ -14,7 +14,7 @@ use super::tuning::{MAX_PIECES, MIN_PIECE_BYTES};
 use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::sort::Plan;
 use crate::{Cause, List};
-use elements::{Elements, Kept};
+use elements::{Elements, Form, Kept};
 use gpu::{Buffer, Device, Slice, Stream};
 use gpusort::Key;
 use gpusort::cuda::{Request, Value};
@@ -156,18 +156,9 @@ impl DeviceSorter {
         keys: Slice<K>,
         values: Option<Slice<V>>,
     ) -> Result<(Buffer<K>, Buffer<V>)> {
-        let (rank, ranks) = (transport.rank(), transport.size());
-        let bytes = size_of::<K>() + values.map_or(0, |_| size_of::<V>());
-        let Self {
-            stream,
-            merging,
-            sorting,
-            kernels,
-            own,
-            pieces: memory,
-            min_piece_bytes,
-        } = self;
-        let (n, has_values) = (keys.len(), values.is_some());
+        let rank = transport.rank();
+        let form = Form::new::<K, V>(values.is_some());
+        let n = keys.len();
         let given = match values.filter(|values| values.len() != n) {
             Some(values) => Err(Cause::LengthMismatch {
                 what: List::Values,
@@ -176,75 +167,91 @@ impl DeviceSorter {
             }),
             None => Ok((keys, values)),
         };
-        if ranks == 1 {
+        let allocated = |stream: &Stream, count: usize| -> Result<_, Cause> {
+            let values = if form.value_bytes > 0 { count } else { 0 };
+            Ok((stream.alloc::<K>(count)?, stream.alloc::<V>(values)?))
+        };
+        if transport.size() == 1 {
             let sorted = given.and_then(|given| {
-                let mut result = allocated(stream, n, has_values)?;
-                sort_own(
-                    stream,
-                    sorting,
-                    given,
-                    &mut Elements::of(&mut result, has_values),
-                )?;
+                let mut result = allocated(&self.stream, n)?;
+                let sorted = Elements::of(&mut result, form)?;
+                sort_own(&self.stream, &mut self.sorting, given, sorted)?;
                 Ok(result)
             });
             return sorted.map_err(failed(rank));
         }
+        let streams = (&self.stream, &self.merging);
         let own = given.and_then(|given| {
             // An earlier call that failed may still merge.
-            stream.wait(&merging.record()?)?;
-            let mut own = own.reserve(stream, n, has_values)?;
-            sort_own(stream, sorting, given, &mut own)?;
-            Ok((loaded::<K>(kernels, stream.device())?, own))
+            self.stream.wait(&self.merging.record()?)?;
+            let mut own = self.own.reserve(&self.stream, n, form)?;
+            sort_own(&self.stream, &mut self.sorting, given, own.reborrow())?;
+            let kernels = loaded(&mut self.kernels, self.stream.device(), K::BITS)?;
+            Ok((kernels, own))
         });
-        let length = own.as_ref().map_or(0, |(_, own)| own.keys.len() as u64);
-        let rows = transport.all_gather(&[&fault(&own)[..], &[length]].concat())?;
-        agree(&rows, WORDS + 1, (rank, &own))?;
-        let (kernels, own) = own.map_err(failed(rank))?;
-        let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
-        let of_rank = lengths.iter().sum::<u64>() / ranks as u64 * bytes as u64;
-        let pieces = (of_rank / (*min_piece_bytes).max(1)).clamp(1, MAX_PIECES);
-        let plan = Plan::new(&lengths, pieces);
-
-        // A rank that fails goes on until all agree on what travels.
-        let samples = kernels.samples(stream, own.keys.as_slice(), &plan, rank);
-        let mut words = samples.clone().unwrap_or_default();
-        words.resize(plan.width(), 0);
-        let splitters = plan.splitters(&transport.all_gather(&words)?);
-        let ends =
-            samples.and_then(|_| kernels.ends(stream, own.keys.as_slice(), &splitters, rank));
-        let counts = Counts::agree(transport, &ends, pieces as usize)?;
-        let count = counts.of_rounds().sum();
-        let mut result = allocated(stream, count, has_values);
-        let rounds = result.as_mut().map_err(|cause| cause.clone());
-        let rounds = rounds.and_then(|result| {
-            let sorted = Elements::of(result, has_values);
-            Rounds::new((stream, merging), kernels, (own, memory), sorted, &counts)
-        });
-        let rows = transport.all_gather(&fault(&rounds))?;
-        agree(&rows, WORDS, (rank, &rounds))?;
-        let mut rounds = rounds.map_err(failed(rank))?;
-
-        let mut state = Ok(());
-        for piece in 0..pieces as usize {
-            rounds.exchange(transport, &counts, piece)?;
-            // A rank whose device fails still sends, so that no other waits for it.
-            state = state.and_then(|()| rounds.merge(&counts, piece));
-        }
-        let state = state.and_then(|()| Ok(merging.synchronize()?));
-        let rows = transport.all_gather(&fault(&state))?;
-        agree(&rows, WORDS, (rank, &state))?;
+        let divided = divide(transport, &self.stream, self.min_piece_bytes, own)?;
+        let mut result = allocated(&self.stream, divided.2.of_rounds().sum());
+        let sorted = result.as_mut().map_err(|cause| cause.clone());
+        let sorted = sorted.and_then(|result| Ok(Elements::of(result, form)?));
+        exchange(transport, streams, (divided, &mut self.pieces), sorted)?;
         result.map_err(failed(rank))
     }
 }
 
-/// Returns memory for sorted elements.
-fn allocated<K: Key, V: Value>(
+/// A rank's sorted elements, with the kernels for them and the elements of all parts.
+type Divided<'a> = (Kernels, Elements<'a>, Counts);
+
+/// Divides the sorted elements of all ranks among them.
+fn divide<'a>(
+    transport: &mut dyn DeviceTransport,
     stream: &Stream,
-    count: usize,
-    has_values: bool,
-) -> Result<(Buffer<K>, Buffer<V>), Cause> {
-    let values = if has_values { count } else { 0 };
-    Ok((stream.alloc(count)?, stream.alloc(values)?))
+    min_piece_bytes: u64,
+    own: Result<(Kernels, Elements<'a>), Cause>,
+) -> Result<Divided<'a>> {
+    let (rank, ranks) = (transport.rank(), transport.size());
+    let length = own.as_ref().map_or(0, |(_, own)| own.len() as u64);
+    let rows = transport.all_gather(&[&fault(&own)[..], &[length]].concat())?;
+    agree(&rows, WORDS + 1, (rank, &own))?;
+    let (kernels, own) = own.map_err(failed(rank))?;
+    let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
+    let bytes = (own.form.key_bytes() + own.form.value_bytes) as u64;
+    let of_rank = lengths.iter().sum::<u64>() / ranks as u64 * bytes;
+    let pieces = (of_rank / min_piece_bytes.max(1)).clamp(1, MAX_PIECES);
+    let plan = Plan::new(&lengths, pieces);
+
+    // A rank that fails goes on until all agree on what travels.
+    let samples = kernels.samples(stream, &own, &plan, rank);
+    let mut words = samples.clone().unwrap_or_default();
+    words.resize(plan.width(), 0);
+    let splitters = plan.splitters(&transport.all_gather(&words)?);
+    let ends = samples.and_then(|_| kernels.ends(stream, &own, &splitters, rank));
+    let counts = Counts::agree(transport, &ends, pieces as usize)?;
+    Ok((kernels, own, counts))
+}
+
+/// Exchanges the pieces of all ranks, and merges what comes to `sorted`.
+fn exchange(
+    transport: &mut dyn DeviceTransport,
+    streams: (&Stream, &Stream),
+    ((kernels, own, counts), memory): (Divided, &mut Pieces),
+    sorted: Result<Elements, Cause>,
+) -> Result<()> {
+    let rank = transport.rank();
+    let rounds =
+        sorted.and_then(|sorted| Rounds::new(streams, kernels, (own, memory), sorted, &counts));
+    let rows = transport.all_gather(&fault(&rounds))?;
+    agree(&rows, WORDS, (rank, &rounds))?;
+    let mut rounds = rounds.map_err(failed(rank))?;
+
+    let mut state = Ok(());
+    for piece in 0..counts.pieces() {
+        rounds.exchange(transport, &counts, piece)?;
+        // A rank whose device fails still sends, so that no other waits for it.
+        state = state.and_then(|()| rounds.merge(&counts, piece));
+    }
+    let state = state.and_then(|()| Ok(streams.1.synchronize()?));
+    let rows = transport.all_gather(&fault(&state))?;
+    agree(&rows, WORDS, (rank, &state))
 }
 
 /// Sorts the elements of a rank.
@@ -252,20 +259,20 @@ fn sort_own<K: Key, V: Value>(
     stream: &Stream,
     sorting: &mut Sorting,
     (keys, values): (Slice<K>, Option<Slice<V>>),
-    sorted: &mut Elements<K, V>,
+    sorted: Elements,
 ) -> Result<(), Cause> {
-    let mut request = Request::keys(keys, sorted.keys.reborrow());
+    let mut request = Request::keys(keys, sorted.keys.cast()?);
     if let Some(values) = values {
-        request = request.values(values, sorted.values.reborrow());
+        request = request.values(values, sorted.values.cast()?);
     }
     sorting.sort(stream, request)
 }
 
-/// Returns the kernels for keys of a type, and loads them if that was not done.
-fn loaded<K: Key>(kernels: &mut [Option<Kernels>; 2], device: &Device) -> gpu::Result<Kernels> {
-    let of_width = match &mut kernels[usize::from(K::BITS == 64)] {
+/// Returns the kernels for keys of a width, and loads them if that was not done.
+fn loaded(kernels: &mut [Option<Kernels>; 2], device: &Device, bits: u32) -> gpu::Result<Kernels> {
+    let of_width = match &mut kernels[usize::from(bits == 64)] {
         Some(loaded) => loaded,
-        none => none.insert(Kernels::new::<K>(device)?),
+        none => none.insert(Kernels::new(device, bits)?),
     };
     Ok(of_width.clone())
 }

@@ -380,32 +380,3 @@ pub(crate) fn check_count(frame: &Frame) -> Result<()> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::BroadPhase;
-    use std::num::NonZero;
-
-    /// On WebAssembly there is one thread, whatever is asked for. The first frames are too small
-    /// for others, the next ones are not.
-    #[test]
-    fn threads_that_are_asked_for_change_no_pair() -> Result<()> {
-        let mut broad_phase = BroadPhase::new(Config {
-            backend: Backend::Cpu,
-            threads: NonZero::new(3),
-            ..Config::default()
-        })?;
-        for n in [4, 10 * MEDIUM_FRAME as u32] {
-            let neighbours: Vec<_> = (1..n).map(|b| Pair { a: b - 1, b }).collect();
-            for shift in [0.0, 0.25, 100.0] {
-                let row = (0..n).map(|i| i as f32 + shift);
-                let boxes: Vec<_> = row.map(|x| Aabb::new([x; 3], [x + 1.0; 3])).collect();
-                broad_phase.update(&boxes)?;
-                assert!(broad_phase.pairs() == neighbours);
-                assert_eq!(broad_phase.query(boxes[1]).collect()?, [0, 1, 2]);
-            }
-        }
-        Ok(())
-    }
-}

@@ -1,32 +1,74 @@
-//! Keys on the device of a rank, with a value each if values are sorted too.
+//! Keys on the device of a rank, with a value each if values are sorted too. They are bytes here,
+//! so that what all types share is compiled once.
 
 use bytemuck::Pod;
-use gpu::{Buffer, DevicePtr, Memory, Scratch, SliceMut, Stream};
+use gpu::{Buffer, DevicePtr, Memory, Scratch, Slice, SliceMut, Stream};
+use gpusort::{Key, KeyType};
 
-/// Elements in some memory.
-pub(super) struct Elements<'a, K: Pod, V: Pod> {
-    pub(super) keys: SliceMut<'a, K>,
-    /// The value of each key, or nothing.
-    pub(super) values: SliceMut<'a, V>,
-    pub(super) has_values: bool,
+/// What keys and values are.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    pub(super) key: KeyType,
+    /// The bytes of a value, or 0 if there are only keys.
+    pub(super) value_bytes: usize,
 }
 
-impl<'a, K: Pod, V: Pod> Elements<'a, K, V> {
-    /// Elements in these buffers.
-    pub(super) fn of((keys, values): &'a mut (Buffer<K>, Buffer<V>), has_values: bool) -> Self {
+impl Form {
+    pub(super) fn new<K: Key, V: Pod>(has_values: bool) -> Self {
         Self {
-            keys: keys.slice_mut(),
-            values: values.slice_mut(),
-            has_values,
+            key: K::TYPE,
+            value_bytes: if has_values { size_of::<V>() } else { 0 },
         }
+    }
+
+    pub(super) fn key_bytes(self) -> usize {
+        self.key.bits() as usize / 8
+    }
+}
+
+/// Elements in some memory.
+pub(super) struct Elements<'a> {
+    pub(super) form: Form,
+    pub(super) keys: SliceMut<'a, u8>,
+    /// The value of each key, or nothing.
+    pub(super) values: SliceMut<'a, u8>,
+}
+
+impl<'a> Elements<'a> {
+    /// Elements in these buffers.
+    pub(super) fn of<K: Pod, V: Pod>(
+        (keys, values): &'a mut (Buffer<K>, Buffer<V>),
+        form: Form,
+    ) -> gpu::Result<Self> {
+        Ok(Self {
+            form,
+            keys: keys.slice_mut().cast()?,
+            values: values.slice_mut().cast()?,
+        })
+    }
+
+    /// Returns the same elements for a shorter time.
+    pub(super) fn reborrow(&mut self) -> Elements<'_> {
+        Elements {
+            form: self.form,
+            keys: self.keys.reborrow(),
+            values: self.values.reborrow(),
+        }
+    }
+
+    /// Returns the number of keys.
+    pub(super) fn len(&self) -> usize {
+        self.keys.len() / self.form.key_bytes()
+    }
+
+    /// Returns the keys to read.
+    pub(super) fn keys(&self) -> Slice<'_, u8> {
+        self.keys.as_slice()
     }
 
     /// Returns the addresses of keys and values.
     pub(super) fn addresses(&self) -> [DevicePtr<u8>; 2] {
-        [
-            self.keys.device_ptr().cast(),
-            self.values.device_ptr().cast(),
-        ]
+        [self.keys.device_ptr(), self.values.device_ptr()]
     }
 
     /// Returns shares in the memory of both.
@@ -44,20 +86,17 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Returns memory for `count` keys, and as many values or none.
-    pub(super) fn reserve<K: Pod, V: Pod>(
+    /// Returns memory for `count` elements.
+    pub(super) fn reserve(
         &mut self,
         stream: &Stream,
         count: usize,
-        has_values: bool,
-    ) -> gpu::Result<Elements<'_, K, V>> {
-        let values = if has_values { count } else { 0 };
-        let keys = self.keys.reserve(stream, count * size_of::<K>())?;
-        let values = self.values.reserve(stream, values * size_of::<V>())?;
+        form: Form,
+    ) -> gpu::Result<Elements<'_>> {
         Ok(Elements {
-            keys: keys.cast()?,
-            values: values.cast()?,
-            has_values,
+            form,
+            keys: self.keys.reserve(stream, count * form.key_bytes())?,
+            values: self.values.reserve(stream, count * form.value_bytes)?,
         })
     }
 }

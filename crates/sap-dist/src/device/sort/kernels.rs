@@ -5,10 +5,9 @@ use crate::Cause;
 use crate::device::abi::{self, KeyMap};
 use crate::device::kernels::THREADS;
 use crate::sort::{Plan, Splitter};
-use bytemuck::Pod;
-use gpu::{ByValue, Device, Kernel, Launch, Slice, Stream, args, blocks};
+use gpu::{ByValue, Device, Kernel, Launch, Stream, args, blocks};
 use gpusort::internals::KeyMasks;
-use gpusort::{Key, Order};
+use gpusort::{KeyType, Order};
 
 /// The lanes of a warp.
 const WARP: u32 = 32;
@@ -24,8 +23,8 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    pub(super) fn new<K: Key>(device: &Device) -> gpu::Result<Self> {
-        let (image, items) = match K::BITS {
+    pub(super) fn new(device: &Device, bits: u32) -> gpu::Result<Self> {
+        let (image, items) = match bits {
             32 => (&radsweep_kernels::DIST_SORT_32, 15),
             _ => (&radsweep_kernels::DIST_SORT_64, 11),
         };
@@ -43,10 +42,10 @@ impl Kernels {
     }
 
     /// Returns the samples of a rank's sorted keys.
-    pub(super) fn samples<K: Key>(
+    pub(super) fn samples(
         &self,
         stream: &Stream,
-        keys: Slice<K>,
+        own: &Elements,
         plan: &Plan,
         rank: usize,
     ) -> Result<Vec<u64>, Cause> {
@@ -54,14 +53,14 @@ impl Kernels {
         let mut samples = stream.alloc::<u64>(count)?;
         if count > 0 {
             let launch = Launch::linear(blocks(count, THREADS), THREADS);
-            let (map, out) = (ByValue(key_map::<K>()), samples.slice_mut());
+            let (map, out) = (ByValue(key_map(own.form.key)), samples.slice_mut());
             let (distance, count) = (plan.distance, count as u32);
             // SAFETY: as many samples are among the keys, and there is memory for each.
             unsafe {
                 stream.launch(
                     &self.samples,
                     &launch,
-                    &args![keys, distance, count, map, out],
+                    &args![own.keys(), distance, count, map, out],
                 )?
             };
         }
@@ -69,10 +68,10 @@ impl Kernels {
     }
 
     /// Returns where the parts of a rank's sorted keys end.
-    pub(super) fn ends<K: Key>(
+    pub(super) fn ends(
         &self,
         stream: &Stream,
-        keys: Slice<K>,
+        own: &Elements,
         splitters: &[Splitter],
         rank: usize,
     ) -> Result<Vec<u64>, Cause> {
@@ -82,11 +81,11 @@ impl Kernels {
         };
         let of_device: Vec<_> = splitters.iter().map(of_device).collect();
         let of_device = stream.from_slice(&of_device)?;
-        let (n, count) = (keys.len() as u64, splitters.len());
+        let (n, count) = (own.len() as u64, splitters.len());
         let mut found = stream.alloc::<u64>(count)?;
         if count > 0 {
             let launch = Launch::linear(blocks(count, THREADS / WARP), THREADS);
-            let (map, splitters) = (ByValue(key_map::<K>()), of_device.slice());
+            let (map, splitters) = (ByValue(key_map(own.form.key)), of_device.slice());
             let (count, out) = (count as u32, found.slice_mut());
             // SAFETY: keys and splitters are as many as they say, and there is memory for the end
             // of each.
@@ -94,7 +93,7 @@ impl Kernels {
                 stream.launch(
                     &self.ends,
                     &launch,
-                    &args![keys, n, splitters, count, map, out],
+                    &args![own.keys(), n, splitters, count, map, out],
                 )?
             };
         }
@@ -110,17 +109,16 @@ impl Kernels {
 
     /// Merges two sorted runs that lie side by side in `from`, `begin..middle` and `middle..end`,
     /// to `to` from index `at` on.
-    pub(super) fn merge<K: Key, V: Pod>(
+    pub(super) fn merge(
         &self,
         stream: &Stream,
-        (from, [begin, middle, end]): (&Elements<K, V>, [usize; 3]),
-        (to, at): (&Elements<K, V>, usize),
+        (from, [begin, middle, end]): (&Elements, [usize; 3]),
+        (to, at): (&Elements, usize),
     ) -> Result<(), Cause> {
         if begin == end {
             return Ok(());
         }
-        let value_bytes = if from.has_values { size_of::<V>() } else { 0 };
-        let kernel = &self.merges[value_bytes / 4];
+        let kernel = &self.merges[from.form.value_bytes / 4];
         let ([keys, values], [keys_out, values_out]) = (from.addresses(), to.addresses());
         let runs = ByValue(abi::Runs {
             keys,
@@ -131,7 +129,7 @@ impl Kernels {
             middle: middle as u64,
             end: end as u64,
             to: at as u64,
-            map: key_map::<K>(),
+            map: key_map(from.form.key),
         });
         let launch = Launch::linear(blocks(end - begin, self.tile), THREADS);
         let memory = [from.memory()?, to.memory()?].concat();
@@ -144,12 +142,12 @@ impl Kernels {
 }
 
 /// Returns what keys of a type are compared by: [`Key::to_ordered_bits`].
-fn key_map<K: Key>() -> KeyMap {
-    let KeyMasks { flip, fold, .. } = KeyMasks::new(K::TYPE, Order::Ascending, &(0..K::BITS));
+fn key_map(key: KeyType) -> KeyMap {
+    let KeyMasks { flip, fold, .. } = KeyMasks::new(key, Order::Ascending, &(0..key.bits()));
     let is_float = fold != 0;
     KeyMap {
         flip,
         fold,
-        minus_zero: if is_float { 1 << (K::BITS - 1) } else { 0 },
+        minus_zero: if is_float { 1 << (key.bits() - 1) } else { 0 },
     }
 }

@@ -6,9 +6,7 @@ use crate::device::exchange::split;
 use crate::device::transport::DeviceTransport;
 use crate::error::{Result, WORDS, agree, fault};
 use crate::{Cause, Transport, TransportError};
-use bytemuck::Pod;
 use gpu::{Event, Slice, SliceMut, Stream};
-use gpusort::Key;
 use std::mem;
 use std::ops::Range;
 
@@ -55,6 +53,11 @@ impl Counts {
         self.all[(from * self.ranks + to) * self.pieces + piece]
     }
 
+    /// Returns the number of rounds.
+    pub(super) fn pieces(&self) -> usize {
+        self.pieces
+    }
+
     /// Returns how much comes in each round.
     pub(super) fn of_rounds(&self) -> impl Iterator<Item = usize> {
         (0..self.pieces).map(|piece| self.received(piece).iter().sum())
@@ -88,39 +91,39 @@ pub(super) struct Pieces {
 }
 
 /// What a rank sorted itself, what comes, and what it makes of that.
-pub(super) struct Rounds<'a, K: Key, V: Pod> {
+pub(super) struct Rounds<'a> {
     stream: &'a Stream,
     /// Merges while the next round travels.
     merging: &'a Stream,
     kernels: Kernels,
-    own: Elements<'a, K, V>,
+    own: Elements<'a>,
     /// What came in this round, and in the one before, with the end of its merges.
-    came: [(Elements<'a, K, V>, Option<Event>); 2],
+    came: [(Elements<'a>, Option<Event>); 2],
     /// Runs between two levels of merges.
-    spare: Elements<'a, K, V>,
-    sorted: Elements<'a, K, V>,
+    spare: Elements<'a>,
+    sorted: Elements<'a>,
     merged: usize,
 }
 
-impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
+impl<'a> Rounds<'a> {
     /// Reserves what the rounds need. The streams are that of the elements, and one to merge on.
     pub(super) fn new(
         (stream, merging): (&'a Stream, &'a Stream),
         kernels: Kernels,
-        (own, pieces): (Elements<'a, K, V>, &'a mut Pieces),
-        sorted: Elements<'a, K, V>,
+        (own, pieces): (Elements<'a>, &'a mut Pieces),
+        sorted: Elements<'a>,
         counts: &Counts,
     ) -> Result<Self, Cause> {
         let longest = counts.of_rounds().max().unwrap_or(0);
         let between = if counts.ranks > 2 { longest } else { 0 };
-        let has_values = own.has_values;
+        let form = own.form;
         let [first, second] = &mut pieces.came;
         Ok(Self {
             came: [
-                (first.reserve(stream, longest, has_values)?, None),
-                (second.reserve(stream, longest, has_values)?, None),
+                (first.reserve(stream, longest, form)?, None),
+                (second.reserve(stream, longest, form)?, None),
             ],
-            spare: pieces.spare.reserve(stream, between, has_values)?,
+            spare: pieces.spare.reserve(stream, between, form)?,
             sorted,
             stream,
             merging,
@@ -143,19 +146,15 @@ impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
         if let Some(merged) = merged.take() {
             self.stream.wait(&merged)?;
         }
-        exchange(
-            transport,
-            self.stream,
-            (self.own.keys.as_slice(), &sent),
-            (came.keys.reborrow(), &received),
-        )?;
-        if self.own.has_values {
-            exchange(
-                transport,
-                self.stream,
-                (self.own.values.as_slice(), &sent),
-                (came.values.reborrow(), &received),
-            )?;
+        let form = self.own.form;
+        for (bytes, own, came) in [
+            (form.key_bytes(), &self.own.keys, &mut came.keys),
+            (form.value_bytes, &self.own.values, &mut came.values),
+        ] {
+            if bytes > 0 {
+                let (from, to) = ((own.as_slice(), &*sent), (came.reborrow(), &*received));
+                exchange(transport, self.stream, bytes, from, to)?;
+            }
         }
         Ok(())
     }
@@ -191,19 +190,17 @@ impl<'a, K: Key, V: Pod> Rounds<'a, K, V> {
     }
 }
 
-/// Exchanges ranges of one list, which come to another side by side.
-fn exchange<E: Pod>(
+/// Exchanges ranges of a list whose elements have some bytes. They come side by side.
+fn exchange(
     transport: &mut dyn DeviceTransport,
     stream: &Stream,
-    (from, sent): (Slice<E>, &[Range<usize>]),
-    (to, received): (SliceMut<E>, &[usize]),
+    bytes: usize,
+    (from, sent): (Slice<u8>, &[Range<usize>]),
+    (to, received): (SliceMut<u8>, &[usize]),
 ) -> Result<(), TransportError> {
-    let part = |range: &Range<usize>| from.range(range.clone())?.cast();
+    let part = |range: &Range<usize>| from.range(range.start * bytes..range.end * bytes);
     let outgoing: gpu::Result<Vec<Slice<u8>>> = sent.iter().map(part).collect();
-    let bytes: Vec<usize> = received
-        .iter()
-        .map(|count| count * size_of::<E>())
-        .collect();
-    let mut incoming = split(to.cast()?, &bytes)?;
+    let received: Vec<usize> = received.iter().map(|count| count * bytes).collect();
+    let mut incoming = split(to, &received)?;
     transport.exchange_device(stream, &outgoing?, &mut incoming)
 }

@@ -1,13 +1,13 @@
 //! Compares the CPU sorts with other sort crates: median times, one table for each kind of sort.
 //!
-//! `cargo bench -p gpusort --bench cpu_sorts [-- [pairs] LARGEST_LOG2 [RUNS]]`; `pairs` prints that
-//! table alone. Every candidate does the whole task: an index sort starts from keys and ends with
-//! the index. `Sorter` keeps its scratch memory between runs, as it would between frames; `fresh`
-//! is the free function, which allocates it each time. The results of all candidates are compared
-//! with each other. Without `--bench` (as `cargo test --benches` runs it), the program does only
-//! that, for small sizes.
+//! `cargo bench -p radsweep-bench --features peers --bench cpu_sorts [-- [pairs] LARGEST_LOG2
+//! [RUNS]]`; `pairs` prints that table alone. Every candidate does the whole task: an index sort
+//! starts from keys and ends with the index. `Sorter` keeps its scratch memory between runs, as it
+//! would between frames; `fresh` is the free function, which allocates it each time. The results of
+//! all candidates are compared with each other. Without `--bench` (as `cargo test --benches` runs
+//! it), the program does only that, for small sizes.
 
-use gpusort::{Key, SortOptions, cpu};
+use radsweep::sort::{Key, SortOptions, cpu};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
