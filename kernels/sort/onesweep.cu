@@ -15,7 +15,11 @@
 //        2
 //     2  count all digits of all passes in one read of the keys; compare neighbours (order check)
 //     3  by the last block to end: exclusive sums of the counts, and the plan (which passes run,
-//        between which buffers; or only that of the highest digit, and finish)
+//        between which buffers; or only that of the highest digit, and finish; or those of the two
+//        highest digits, segments and finish)
+//   two passes    only for many keys of 64 bits: as below, by the two highest digits
+//   segments      after these: where the keys of each highest bits begin. A segment too large for a
+//                 block has the passes by all digits run instead of finish
 //   pass          one block a tile, once per digit; a pass that the plan leaves out ends at once
 //     1  take the next tile; load the tile's keys, warp-striped
 //     2  count the digits per warp; publish the tile's counts, and the last tile of a group of
@@ -30,9 +34,10 @@
 //        each one's digit
 //     7  put the values at the offsets of their keys in the same memory, and write them out by the
 //        digits
-//   finish        only up to a number of keys: one block a digit; ends at once if not planned
-//     1  sort all keys of one highest digit in shared memory (onesweep_finish.cuh)
-//   copy_back     only for sorts in place: when an odd number of passes left the result in the
+//   finish        only up to a number of keys: one block a digit, or a segment; ends at once if not
+//                 planned
+//     1  sort all keys of one highest digit, or segment, in shared memory (onesweep_finish.cuh)
+//   copy_back     only for sorts in place, and after segments: when passes left the result in the
 //                 temporary buffer
 //
 // Bytes a key of B bytes with a value of V bytes, P passes run: B for the histogram and 2 P (B + V)
@@ -41,8 +46,9 @@
 //
 // Instructions a key and pass, counted in the SASS for sm_90 (u32 keys, at that time 20 a thread):
 // 5 to load and count, 41 to rank and put (28 of them match_digit), 9 to write, about 12 more for
-// the tile's sums and its look-back; 21 in the histogram kernel for all four digits. Wavefronts of
-// shared memory for 32 random keys: about 17 (four accesses of 3.4 each, the rest in order).
+// the tile's sums and its look-back; 27 in the histogram kernel for all four digits. Wavefronts of
+// shared memory for 32 random keys: about 17 in a pass (four accesses of 3.4 each, the rest in
+// order), 8 in the histogram.
 //
 // Departures from the paper:
 //  - The keys' order is checked (Ha, Krüger, Silva 2009, §4.2) once, in the histogram kernel.
@@ -50,6 +56,7 @@
 //    lands in the caller's whatever the number of passes.
 //  - Up to some million keys, if a block can hold those of any one highest digit, that digit comes
 //    first, and a block sorts the keys of each: two moves of a key instead of four, or of eight.
+//    More keys of 64 bits are divided by the two highest digits: three moves instead of eight.
 //  - Tiles are looked back over in groups, so that the chain of tiles that wait for each other is
 //    an eighth as long.
 //  - The values follow the keys through the same shared memory, so that a thread never holds both
@@ -89,23 +96,39 @@ DEVICE void copy_back(const Args& args) {
 
 // ---- Entry points. A name carries the shape, so that host and device cannot disagree ----
 
-#define HISTOGRAM(KIND, FLOAT)                                                            \
-    extern "C" __global__ void                                                            \
-        __launch_bounds__(HISTOGRAM_THREADS) onesweep_histogram_##KIND(const Args args) { \
-        histogram<FLOAT>(args);                                                           \
+#define HISTOGRAM(KIND, FLOAT, COPIES)                                             \
+    extern "C" __global__ void                                                     \
+        __launch_bounds__(HISTOGRAM_THREADS) onesweep_histogram_##KIND##_##COPIES( \
+            const Args args) {                                                     \
+        histogram<FLOAT, COPIES>(args);                                            \
     }
-HISTOGRAM(integer, false)
-HISTOGRAM(float, true)
+#define HISTOGRAMS(COPIES)            \
+    HISTOGRAM(integer, false, COPIES) \
+    HISTOGRAM(float, true, COPIES)
+HISTOGRAMS(4)
+HISTOGRAMS(8)
+#if KEY_BITS == 32
+HISTOGRAMS(16)
+#endif
 
-#define PASS(KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS, BLOCKS)                                    \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                 \
-    onesweep_pass_##KIND##_##VALUE_BYTES##_##THREADS##x##ITEMS(const Args args, const u32 pass) { \
-        run_pass<FLOAT, VALUE_BYTES, THREADS, ITEMS>(args, pass);                                 \
+#define PASS(KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS, BLOCKS)          \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)       \
+    onesweep_pass_##KIND##_##VALUE_BYTES##_##THREADS##x##ITEMS(         \
+        const Args args, const u32 pass, const u32 slot) {              \
+        run_pass<FLOAT, VALUE_BYTES, THREADS, ITEMS>(args, pass, slot); \
     }
 #define PASSES(VALUE_BYTES, THREADS, ITEMS, BLOCKS)           \
     PASS(integer, false, VALUE_BYTES, THREADS, ITEMS, BLOCKS) \
     PASS(float, true, VALUE_BYTES, THREADS, ITEMS, BLOCKS)
 ONESWEEP_TILES(PASSES)
+
+#define FIND_SEGMENTS(KIND, FLOAT)                                                     \
+    extern "C" __global__ void                                                         \
+        __launch_bounds__(SEGMENT_THREADS) onesweep_segments_##KIND(const Args args) { \
+        find_segments<FLOAT>(args);                                                    \
+    }
+FIND_SEGMENTS(integer, false)
+FIND_SEGMENTS(float, true)
 
 #define FINISH_KERNEL(KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS)                     \
     extern "C" __global__ void __launch_bounds__(THREADS, 2)                        \

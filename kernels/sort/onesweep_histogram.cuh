@@ -1,5 +1,9 @@
 // The first kernel of onesweep.cu: counts of all digits, the order check, and the plan of the
 // passes.
+//
+// H200, 2^28 u32 keys: 337 us, before 457 with half the copies of counts: three wavefronts of
+// shared memory an atomic, now two. Their 257 us and the 250 of reading are what bounds it.
+// Instructions for 32 keys: 27, before 39, which made no difference.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -11,21 +15,27 @@ namespace radsweep::onesweep {
 
 constexpr u32 HISTOGRAM_THREADS = 1024;
 constexpr u32 HISTOGRAM_UNROLL = 1;
-constexpr u32 COPIES =
-    32 /
-    sizeof(Key);  // of each count, for different lanes: fewer of a warp's atomics meet in a bank
 constexpr u32 VECTOR = 16 / sizeof(Key);
 constexpr u32 CHUNK = HISTOGRAM_THREADS * HISTOGRAM_UNROLL;  // vectors that a block reads at once
+constexpr u32 SAMPLE = 256;                                  // one key of so many is sampled
+
+// Max keys of a segment in the sample, where a block is expected to hold the segment.
+DEVICE u32 sample_limit(const Args& args) { return args.finish_keys / 8 * 7 / SAMPLE; }
 
 union KeyVector {
     uint4 words;
     Key keys[VECTOR];
 };
 
-template <bool FLOAT>
+// COPIES of each count, for different lanes: fewer of a warp's atomics meet in a bank.
+template <bool FLOAT, u32 COPIES>
 struct Histogram {
+    static constexpr u32 COUNT_BYTES = COPIES * sizeof(u32);
+    static constexpr u32 COUNT_SHIFT = COPIES == 4 ? 4 : COPIES == 8 ? 5 : 6;
+    static_assert(1 << COUNT_SHIFT == COUNT_BYTES);
+
     const Args& args;
-    u32 (&counts)[MAX_PASSES][DIGITS][COPIES];
+    u32* const counts;  // [pass][digit][copy]
     const u64 n;
     const Compared<FLOAT> compared;
     const Key* const keys;
@@ -33,7 +43,7 @@ struct Histogram {
     bool check = true;  // uniform over the warp
     bool unsorted = false;
 
-    __device__ Histogram(const Args& args, u32 (&counts)[MAX_PASSES][DIGITS][COPIES])
+    __device__ Histogram(const Args& args, u32* counts)
         : args(args), counts(counts), n(key_count(args)), compared(args.order),
           keys(args.keys[INPUT]), lead(reinterpret_cast<u64>(args.keys[INPUT]) % 16 / sizeof(Key)) {
     }
@@ -66,16 +76,44 @@ struct Histogram {
 #pragma unroll
             for (u32 e = 0; e < VECTOR; e++) valid |= (INSIDE || index + e < n) << (u * VECTOR + e);
         }
+        if (INSIDE && !check && args.segment_bits != 0) sample(vectors[0].keys[0], first);
+        // Integers are counted by their own bits: the flush turns these into digits.
+        const u32 own = lane % COPIES * sizeof(u32);
+        const u32 passes = pass_count<BITS>(args.order);
+#pragma unroll
+        for (u32 i = 0; FLOAT && i < HISTOGRAM_UNROLL * VECTOR; i++) {
+            Key& key = vectors[i / VECTOR].keys[i % VECTOR];
+            key = compared.ordering(key);
+        }
 #pragma unroll
         for (u32 pass = 0; pass < MAX_PASSES; pass++) {
-            if (pass >= pass_count<BITS>(args.order)) break;
-            const Digit<FLOAT> digit = digit_of<BITS, FLOAT>(args.order, pass);
+            if (pass >= passes) break;
+            const u32 shift = args.order.begin + BITS * pass;
 #pragma unroll
             for (u32 i = 0; i < HISTOGRAM_UNROLL * VECTOR; i++) {
-                const u32 d = digit(vectors[i / VECTOR].keys[i % VECTOR]);
-                if (valid >> i & 1) atomicAdd(&counts[pass][d][lane % COPIES], 1);
+                const u32 moved = move_digit(vectors[i / VECTOR].keys[i % VECTOR], shift, pass);
+                const u32 offset = moved & (DIGITS - 1) << COUNT_SHIFT | own;
+                char* const count =
+                    reinterpret_cast<char*>(counts) + pass * DIGITS * COUNT_BYTES + offset;
+                if (valid >> i & 1) atomicAdd(reinterpret_cast<u32*>(count), 1);
             }
         }
+    }
+
+    // Returns a key whose digit of a pass, at bit `shift`, is at bit COUNT_SHIFT: the other bits
+    // are any.
+    static DEVICE u32 move_digit(Key key, u32 shift, u32 pass) {
+        if (KEY_BITS == 32) return __funnelshift_r(u32(key), u32(key), shift - COUNT_SHIFT);
+        if (pass == 0) return u32(key >> shift) << COUNT_SHIFT;
+        return u32(key >> (shift - COUNT_SHIFT));
+    }
+
+    // Counts a key for its segment if it is one of the sample: other threads for other chunks. A
+    // segment that is crowded is not counted further, since many would wait for its counter.
+    DEVICE void sample(Key key, u64 first) {
+        if ((threadIdx.x + first / CHUNK * 5) % (SAMPLE / VECTOR) != 0) return;
+        Offset* const counter = args.segments + segment_of(args, compared(key));
+        if (load_relaxed(counter) <= sample_limit(args)) atomicAdd(counter, 1);
     }
 
     // Compares each key with the next. Neighbouring lanes hold neighbouring vectors; the last lane
@@ -104,6 +142,14 @@ struct Histogram {
         }
     }
 };
+
+// Tells whether a segment seems to have more keys than a block sorts. By all threads.
+DEVICE bool is_crowded(const Args& args) {
+    bool crowded = false;
+    for (u32 i = threadIdx.x; i < 1u << args.segment_bits; i += HISTOGRAM_THREADS)
+        crowded |= load_relaxed(args.segments + i) > sample_limit(args);
+    return __syncthreads_or(crowded);
+}
 
 // Turns the counts of all passes into exclusive sums, a warp a pass, and writes which passes run
 // between which buffers.
@@ -138,6 +184,7 @@ __device__ void make_plan(const Args& args, u64 n) {
             fits[pass] = small;
         }
     }
+    const bool divides = args.segment_bits != 0 && !is_crowded(args);
     __syncthreads();
     if (threadIdx.x != 0) return;
 
@@ -151,25 +198,38 @@ __device__ void make_plan(const Args& args, u64 n) {
         top = p;
     }
     header.outcome = Outcome{ONESWEEP, passes, active, sorted, n, 0};
-    if (active > 1 && fits[top]) {
+    if (active > 1 && fits[top] && args.segment_bits == 0) {
         header.state[top] = RUN | INPUT << SOURCE_SHIFT | TEMP << TARGET_SHIFT;
         header.finish = FINISH | top << TOP_SHIFT | (mask & ~(1u << top));
         return;
     }
     u32 source = INPUT;
+    bool otherwise = false;
+    if (active > 2 && divides && top + 1 == passes && !one_digit[top - 1]) {
+        const u32 first = in_place ? TEMP : OUTPUT, second = in_place ? OUTPUT : TEMP;
+        header.state[FIRST_OF_TWO] = RUN | INPUT << SOURCE_SHIFT | first << TARGET_SHIFT;
+        header.state[FIRST_OF_TWO + 1] =
+            RUN | TURNED | first << SOURCE_SHIFT | second << TARGET_SHIFT;
+        header.finish = FINISH | SEGMENTS | (in_place ? IN_OUTPUT : 0) | top << TOP_SHIFT |
+                        (mask & ~(1u << top));
+        source = second;
+        otherwise = true;
+    }
     for (u32 p = 0, k = 0; p < passes; p++) {
         if (sorted || one_digit[p]) continue;
-        // In place from the input and back; else so that the last pass writes the output.
-        const bool odd = in_place ? k % 2 == 0 : (active - 1 - k) % 2 == 1;
+        // In place from the input and back, and so after two passes; else so that the last pass
+        // writes the output.
+        const bool odd = in_place ? k % 2 == 0 : otherwise ? k % 2 == 1 : (active - 1 - k) % 2 == 1;
         const u32 target = odd ? TEMP : OUTPUT;
-        header.state[p] = RUN | (k + 1 == active ? LAST : 0) | (k % 2 ? TURNED : 0) |
-                          source << SOURCE_SHIFT | target << TARGET_SHIFT;
+        (otherwise ? header.otherwise : header.state)[p] =
+            RUN | (k + 1 == active ? LAST : 0) | (k % 2 ? TURNED : 0) | source << SOURCE_SHIFT |
+            target << TARGET_SHIFT;
         source = target;
         k++;
     }
     if (active == 0 && !in_place)
         header.state[0] = RUN | COPY | LAST | INPUT << SOURCE_SHIFT | OUTPUT << TARGET_SHIFT;
-    header.copy_back = in_place && active % 2;
+    (otherwise ? header.copy_back_otherwise : header.copy_back) = source == TEMP;
 }
 
 // Whether a kernel of adaptive.cu has sorted. Then no pass is planned; a sort in place has yet to
@@ -177,7 +237,7 @@ __device__ void make_plan(const Args& args, u64 n) {
 DEVICE bool is_done(const Args& args) {
     Header* const header = args.header;
     if (!(args.flags & NEARLY_SORTED) || adaptive::state_of(header)->done == 0) return false;
-    if (blockIdx.x == 0 && threadIdx.x < 8) header->state[threadIdx.x] = 0;
+    if (blockIdx.x == 0 && threadIdx.x < PASSES) header->state[threadIdx.x] = 0;
     header->copy_back = args.flags & IN_PLACE;
     return true;
 }
@@ -192,14 +252,16 @@ DEVICE void clear(const Args& args) {
     }
 }
 
-template <bool FLOAT>
+// The host gives the shared memory for the counts (tuning.rs: histogram_shared_bytes).
+template <bool FLOAT, u32 COPIES>
 DEVICE void histogram(const Args& args) {
     if (is_done(args)) return;
-    __shared__ u32 counts[MAX_PASSES][DIGITS][COPIES];
-    u32* const flat = &counts[0][0][0];
+    extern __shared__ uint4 shared_memory[];
+    u32* const counts = reinterpret_cast<u32*>(shared_memory);
     const u32 used = pass_count<BITS>(args.order) * DIGITS;
 
-    for (u32 i = threadIdx.x; i < used * COPIES; i += HISTOGRAM_THREADS) flat[i] = 0;
+    for (u32 i = threadIdx.x; i < used * COPIES / 4; i += HISTOGRAM_THREADS)
+        shared_memory[i] = make_uint4(0, 0, 0, 0);
     const auto grid = cooperative_groups::this_grid();
     const bool clears = !(args.flags & CLEARED);
     u32 arrived = 0;
@@ -209,7 +271,7 @@ DEVICE void histogram(const Args& args) {
     } else {
         __syncthreads();
     }
-    Histogram<FLOAT> block(args, counts);
+    Histogram<FLOAT, COPIES> block(args, counts);
     block.count_all();
     if (clears) grid.barrier_wait(std::move(arrived));
     const bool unsorted = __syncthreads_or(block.unsorted);
@@ -217,8 +279,11 @@ DEVICE void histogram(const Args& args) {
     for (u32 i = threadIdx.x; i < used; i += HISTOGRAM_THREADS) {
         u32 count = 0;
 #pragma unroll
-        for (u32 c = 0; c < COPIES; c++) count += flat[i * COPIES + (c + i) % COPIES];
-        if (count != 0) atomicAdd(args.bins + i, Offset(count));
+        for (u32 c = 0; c < COPIES; c++) count += counts[i * COPIES + (c + i) % COPIES];
+        const u32 pass = i / DIGITS;
+        const Digit<FLOAT> digit = digit_of<BITS, FLOAT>(args.order, pass);
+        const u32 d = (i ^ (FLOAT ? 0 : digit.flip)) & digit.mask;
+        if (count != 0) atomicAdd(args.bins + pass * DIGITS + d, Offset(count));
     }
     if (unsorted && threadIdx.x == 0) atomicOr(&args.header->unsorted, 1);
 

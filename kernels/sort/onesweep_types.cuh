@@ -41,36 +41,60 @@ struct Args {
     KeyOrder order;
     KeyOrder order_again;  // the same; see Pass::rank
     u32 flags;
-    u32 minus_one;    // 0xffffffff, see match_digit
-    u32 finish_keys;  // that a block of onesweep_finish.cuh sorts; 0: it is not launched
-    u32 unused;
-    u32 stall_tile;  // for tests: this tile waits before its counts and before its sums
+    u32 minus_one;     // 0xffffffff, see match_digit
+    u32 finish_keys;   // that a block of onesweep_finish.cuh sorts; 0: it is not launched
+    u32 segment_bits;  // 0, or the highest bits of the window that divide keys into segments
+    u32 stall_tile;    // for tests: this tile waits before its counts and before its sums
     u32 stall_cycles;
+    Offset* segments;  // sampled keys of each, set to 0 by the host; then where each begins
 };
-ASSERT_LAYOUT(Args, 208,
+ASSERT_LAYOUT(Args, 216,
     AT(keys, 0) AT(values, 24) AT(control_bytes, 48) AT(header, 56) AT(bins, 64) AT(own, 72)
     AT(groups, 80) AT(device_count, 88) AT(n, 96) AT(order, 104) AT(order_again, 144) AT(flags, 184)
-    AT(minus_one, 188) AT(finish_keys, 192) AT(unused, 196) AT(stall_tile, 200) AT(stall_cycles, 204));
+    AT(minus_one, 188) AT(finish_keys, 192) AT(segment_bits, 196) AT(stall_tile, 200)
+    AT(stall_cycles, 204) AT(segments, 208));
 
 // PassState bits.
 constexpr u32 RUN = 1, COPY = 2, LAST = 4, TURNED = 8;
 constexpr u32 SOURCE_SHIFT = 8, TARGET_SHIFT = 12;
 
 // Bits of Header::finish: the digits that are left, a bit each; the highest digit, by which keys
-// are in order then; and that there is work.
-constexpr u32 LOWER = 255, TOP_SHIFT = 8, FINISH = 1u << 16;
+// are in order then; that there is work; that keys are in order by Args::segment_bits instead; and
+// that they are in the output.
+constexpr u32 LOWER = 255, TOP_SHIFT = 8, FINISH = 1u << 16, SEGMENTS = 1u << 17,
+              IN_OUTPUT = 1u << 18;
+
+// The passes before segments, by the highest digit but one and by the highest: behind those by each
+// digit.
+constexpr u32 FIRST_OF_TWO = 8, PASSES = 10;
 
 struct Header {
     Outcome outcome;
-    u32 unsorted;      // 1: some key is less than the one before
-    u32 finished;      // blocks of the histogram kernel that ended
-    u32 copy_back;     // 1: the result is in the temporary buffer
-    u32 finish;        // 0, or how onesweep_finish.cuh ends the sort, as below
-    u32 next_tile[8];  // by pass
-    u32 state[8];      // by pass
+    u32 unsorted;   // 1: some key is less than the one before
+    u32 finished;   // blocks of the histogram kernel that ended
+    u32 copy_back;  // 1: the result is in the temporary buffer
+    u32 finish;     // 0, or how onesweep_finish.cuh ends the sort, as above
+    u32 next_tile[PASSES];
+    u32 state[PASSES];
+    // Instead of the last ones, and of `copy_back`, if some segment has more keys than a block
+    // sorts: `too_large` is 1 then.
+    u32 otherwise[8];
+    u32 copy_back_otherwise;
+    u32 too_large;
+    u32 padding[2];
 };
-ASSERT_LAYOUT(Header, 112,
+ASSERT_LAYOUT(Header, 176,
     AT(outcome, 0) AT(unsorted, 32) AT(finished, 36) AT(copy_back, 40) AT(finish, 44)
-    AT(next_tile, 48) AT(state, 80));
+    AT(next_tile, 48) AT(state, 88) AT(otherwise, 128) AT(copy_back_otherwise, 160)
+    AT(too_large, 164) AT(padding, 168));
+static_assert(sizeof(Header) <= adaptive::STATE_AT, "before that of adaptive.cu");
+
+// The highest bits of the window are a key's segment: where they begin in an ordered key.
+DEVICE u32 segment_shift(const Args& args) { return args.order.end - args.segment_bits; }
+
+// Returns the segment of an ordered key.
+DEVICE u32 segment_of(const Args& args, Key ordered) {
+    return u32(ordered >> segment_shift(args)) & ((1u << args.segment_bits) - 1);
+}
 
 }  // namespace radsweep::onesweep

@@ -16,6 +16,7 @@ pub fn add(suite: &mut Suite) {
         large_launches
     );
     suite.add("a block for each highest digit", digit_blocks);
+    suite.add("a block for each segment", segments);
     suite.add("uneven ranges of small inputs", uneven_ranges);
     suite.add("one launch for small inputs", one_launch);
 }
@@ -62,6 +63,44 @@ fn digit_blocks(gpu: &Gpu) -> Outcome {
                 }
             }
             rig.check(&keys, &gpu.options(), &forms)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sorts keys in segments: evenly spread, and so that segments are seen to be too large, or are not
+/// seen to be: the keys of one lie where none is sampled.
+fn segments(gpu: &Gpu) -> Outcome {
+    let config = SorterConfig::new().knobs(Knobs {
+        no_small: true,
+        segments: true,
+        ..Knobs::default()
+    });
+    let (stream, sorter) = (gpu.stream()?, Sorter::new(&gpu.device, config)?);
+    let rig = Rig::new(&sorter, &stream);
+    for n in unless_quick(&[100_000, 3_500_000][..], &[30_000]) {
+        let spread = Distribution::UniformBits.keys::<u64>(*n, 28);
+        let equal: Vec<u64> = spread
+            .iter()
+            .map(|key| key & 0xffff_0000_000f_0000)
+            .collect();
+        let crowded: Vec<u64> = spread
+            .iter()
+            .map(|key| key & 0x80ff_ffff_ffff_ffff)
+            .collect();
+        // Of two keys that begin at 16 bytes, only the first can be in the sample.
+        let hidden = [0, 1].map(|side| -> Vec<u64> {
+            let each = spread.iter().enumerate();
+            each.map(|(i, key)| if i % 2 == side { key >> 16 } else { *key })
+                .collect()
+        });
+        for keys in [&spread, &equal, &crowded, &hidden[0], &hidden[1]] {
+            let floats: Vec<f64> = keys.iter().map(|&key| f64::from_bits(key)).collect();
+            rig.check_all(keys, &gpu.options())?;
+            rig.check_all(keys, &gpu.orders()[1])?;
+            rig.check_all(keys, &gpu.options().bits(3..62))?;
+            rig.check_all(keys, &gpu.options().bits(8..64))?;
+            rig.check_all(&floats, &gpu.options())?;
         }
     }
     Ok(())

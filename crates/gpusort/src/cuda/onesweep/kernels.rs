@@ -1,6 +1,6 @@
 //! The loaded kernels of one image.
 
-use super::tuning::{DIGITS, FINISHES, HISTOGRAM_THREADS, Shapes};
+use super::tuning::{FINISHES, HISTOGRAM_THREADS, Shapes, histogram_copies};
 use crate::cuda::tile::Tile;
 use crate::{KeyType, Result};
 use gpu::{Device, Kernel};
@@ -9,11 +9,14 @@ use radsweep_kernels as images;
 /// The kernels for one key width and one offset width.
 #[derive(Debug)]
 pub(super) struct Kernels {
-    /// For each kind of key (integer, float), the kernel, and how many of its blocks run at once.
-    histogram: [(Kernel, u32); 2],
+    /// For each kind of key (integer, float), the kernel, how many of its blocks run at once, and
+    /// their bytes of shared memory.
+    histogram: [(Kernel, u32, u32); 2],
     /// For each kind of key (integer, float) and size of a value (0, 4, 8 bytes), the shapes, and a
     /// kernel for each shape.
     pass: [[(Shapes, [Kernel; 2]); 3]; 2],
+    /// For each kind of key, what finds segments.
+    segments: [Kernel; 2],
     /// For each kind of key and size of a value, the end of a sort, where the device has the shared
     /// memory for it.
     finish: [[Option<(Kernel, Tile)>; 3]; 2],
@@ -50,9 +53,12 @@ impl Kernels {
             Ok::<_, crate::Error>([pass(0)?, pass(4)?, pass(8)?])
         };
         let histogram = |kind: &str| {
-            let kernel = module.kernel(&format!("onesweep_histogram_{kind}"))?;
-            let blocks = kernel.blocks_per_multiprocessor(HISTOGRAM_THREADS, 0)?;
-            Ok::<_, crate::Error>((kernel, blocks * device.info().multiprocessors))
+            let info = device.info();
+            let (copies, shared) = histogram_copies(key_bytes, info.shared_per_block_optin);
+            let kernel = module.kernel(&format!("onesweep_histogram_{kind}_{copies}"))?;
+            kernel.set_max_dynamic_shared(shared)?;
+            let blocks = kernel.blocks_per_multiprocessor(HISTOGRAM_THREADS, shared)?;
+            Ok::<_, crate::Error>((kernel, blocks * info.multiprocessors, shared))
         };
         let finish = |kind: &str, value_bytes: usize| {
             let tile = Tile::of(&FINISHES, key_bytes, value_bytes);
@@ -70,19 +76,20 @@ impl Kernels {
             let finish = |value_bytes| finish(kind, value_bytes);
             Ok::<_, crate::Error>([finish(0)?, finish(4)?, finish(8)?])
         };
+        let segments = |kind| module.kernel(&format!("onesweep_segments_{kind}"));
         let copy_back = |bytes| module.kernel(&format!("onesweep_copy_back_{bytes}"));
         Ok(Self {
             histogram: [histogram("integer")?, histogram("float")?],
             pass: [passes("integer")?, passes("float")?],
+            segments: [segments("integer")?, segments("float")?],
             finish: [finishes("integer")?, finishes("float")?],
             copy_back: [copy_back("0")?, copy_back("4")?, copy_back("8")?],
         })
     }
 
-    /// Returns the kernel, and how many of its blocks run at once.
-    pub fn histogram(&self, key: KeyType) -> (&Kernel, u32) {
-        let (kernel, blocks) = &self.histogram[kind(key)];
-        (kernel, *blocks)
+    /// Returns the kernel, how many of its blocks run at once, and their bytes of shared memory.
+    pub fn histogram(&self, key: KeyType) -> &(Kernel, u32, u32) {
+        &self.histogram[kind(key)]
     }
 
     pub fn pass(&self, key: KeyType, value_bytes: usize, n: u64) -> &Kernel {
@@ -90,10 +97,13 @@ impl Kernels {
         &kernels[shapes.at(n).0]
     }
 
-    /// Returns the end of a sort of `n` keys, if they may be few enough for it.
-    pub fn finish(&self, key: KeyType, value_bytes: usize, n: u64) -> Option<&(Kernel, Tile)> {
-        let finish = self.finish[kind(key)][value_bytes / 4].as_ref();
-        finish.filter(|(_, tile)| n <= tile.keys() * DIGITS / 32 * 31)
+    pub fn segments(&self, key: KeyType) -> &Kernel {
+        &self.segments[kind(key)]
+    }
+
+    /// Returns the end of a sort, if the device has it.
+    pub fn finish(&self, key: KeyType, value_bytes: usize) -> Option<&(Kernel, Tile)> {
+        self.finish[kind(key)][value_bytes / 4].as_ref()
     }
 
     pub fn copy_back(&self, value_bytes: usize) -> &Kernel {

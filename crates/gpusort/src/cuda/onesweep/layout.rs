@@ -2,7 +2,7 @@
 //! `kernels/sort/onesweep_types.cuh`.
 
 use super::small_tuning::{LIMIT, MIN_TILE};
-use super::tuning::{GROUP, Shapes};
+use super::tuning::{DIGITS, FINISHES, GROUP, MAX_SEGMENT_BITS, SEGMENTS_A_BLOCK, Shapes};
 use crate::Result;
 use crate::cuda::adaptive;
 use crate::cuda::family::Shape;
@@ -38,16 +38,18 @@ pub(super) struct Args {
     minus_one: u32,
     /// Max keys that a block of onesweep_finish.cuh sorts; 0 if it is not launched.
     pub finish_keys: u32,
-    unused: u32,
+    /// The bits of [`Sizes::segment_bits`].
+    pub segment_bits: u32,
     pub stall_tile: u32,
     pub stall_cycles: u32,
+    pub segments: DevicePtr<u8>,
 }
 
 assert_layout!(
-    Args, 208:
+    Args, 216:
     keys 0, values 24, control_bytes 48, header 56, bins 64, own 72, groups 80, device_count 88,
     n 96, order 104, order_again 144, flags 184, minus_one 188, finish_keys 192,
-    unused 196, stall_tile 200, stall_cycles 204,
+    segment_bits 196, stall_tile 200, stall_cycles 204, segments 208,
 );
 
 /// Flag of [`Args`]: a kernel of adaptive.cu was launched before.
@@ -55,6 +57,9 @@ pub(super) const NEARLY_SORTED: u32 = 4;
 /// Flag of [`Args`]: header, bins and look-back words are 0 already. Without it the blocks of the
 /// histogram run at once and set them to 0.
 pub(super) const CLEARED: u32 = 8;
+
+/// The first of the two passes before segments.
+pub(super) const FIRST_OF_TWO: u32 = 8;
 
 impl Args {
     /// Returns arguments with order, window and number of keys. The caller fills in the buffers.
@@ -79,13 +84,20 @@ pub(super) struct Header {
     pub finished: u32,
     pub copy_back: u32,
     pub finish: u32,
-    pub next_tile: [u32; 8],
-    pub state: [u32; 8],
+    /// For each digit, then for the two passes before segments.
+    pub next_tile: [u32; 10],
+    pub state: [u32; 10],
+    /// The states instead, and the flag, if a segment is too large for a block.
+    pub otherwise: [u32; 8],
+    pub copy_back_otherwise: u32,
+    pub too_large: u32,
+    padding: [u32; 2],
 }
 
 assert_layout!(
-    Header, 112:
-    outcome 0, unsorted 32, finished 36, copy_back 40, finish 44, next_tile 48, state 80,
+    Header, 176:
+    outcome 0, unsorted 32, finished 36, copy_back 40, finish 44, next_tile 48, state 88,
+    otherwise 128, copy_back_otherwise 160, too_large 164, padding 168,
 );
 
 /// The properties of a sort that determine its shapes and its scratch memory.
@@ -134,6 +146,17 @@ impl Sizes {
         self.n.div_ceil(self.tile().keys())
     }
 
+    /// Returns the number of highest bits that divide keys into segments, each of which a block
+    /// sorts; 0 if there are too many keys, or keys of 32 bits.
+    pub fn segment_bits(&self) -> u32 {
+        let in_block = Tile::of(&FINISHES, self.key_bytes, self.value_bytes).keys();
+        let segments = self.n.div_ceil(in_block / SEGMENTS_A_BLOCK).max(DIGITS);
+        match segments.next_power_of_two().ilog2() {
+            bits if bits <= MAX_SEGMENT_BITS && self.key_bytes == 8 && !self.large => bits,
+            _ => 0,
+        }
+    }
+
     pub fn shared_bytes(&self) -> u32 {
         self.tile()
             .pass_shared_bytes(self.key_bytes, self.value_bytes, self.offset_bytes())
@@ -152,6 +175,8 @@ pub(super) struct Regions<'a> {
     pub bins: u64,
     pub own: u64,
     pub groups: u64,
+    /// A word for each segment, and one more.
+    pub segments: SliceMut<'a, u8>,
     pub keys: SliceMut<'a, u8>,
     pub values: SliceMut<'a, u8>,
     /// The records of the windows of nearly sorted input.
@@ -197,6 +222,10 @@ pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Region
         bins: HEADER_BYTES as u64,
         own: bins_end as u64,
         groups: own_end as u64,
+        segments: layout.take(match sizes.segment_bits() {
+            0 => 0,
+            bits => ((1 << bits) + 1) * sizes.offset_bytes(),
+        })?,
         keys: layout.take(n.saturating_mul(sizes.key_bytes))?,
         values: layout.take(n.saturating_mul(sizes.value_bytes))?,
         windows: layout.take(adaptive::scratch_bytes(sizes.n, sizes.key_bytes))?,

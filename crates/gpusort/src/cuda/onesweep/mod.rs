@@ -14,13 +14,14 @@ use super::context::Context;
 use super::family::{Family, Shape, Task, measured};
 use super::order::KeyOrder;
 use crate::Result;
-use gpu::{ByValue, DevicePtr, Launch, Layout, SliceMut, Stream};
+use crate::cuda::tile::Tile;
+use gpu::{ByValue, DevicePtr, Kernel, Launch, Layout, SliceMut, Stream};
 use kernels::Kernels;
 pub(super) use layout::HEADER_BYTES;
-use layout::{Args, CLEARED, Header, NEARLY_SORTED, Regions, Sizes, carve};
+use layout::{Args, CLEARED, FIRST_OF_TWO, Header, NEARLY_SORTED, Regions, Sizes, carve};
 use small::Input;
 use std::sync::Arc;
-use tuning::{DIGITS, HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, Shapes};
+use tuning::{DIGITS, HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, SEGMENT_THREADS, Shapes};
 
 /// The family of Adinets and Merrill 2022.
 #[derive(Debug)]
@@ -96,23 +97,14 @@ fn sort_large(
 ) -> Result<()> {
     let (shape, in_place) = (&task.shape, task.in_place());
     let kernels = kernels(context, sizes)?;
-    let temporary = [regions.keys.device_ptr(), regions.values.device_ptr()];
-
-    let mut args = Args::new(task.order, sizes.n);
-    args.keys = [task.keys_in, task.keys_out, temporary[0]];
-    args.values = [task.values_in, task.values_out, temporary[1]];
-    args.control_bytes = regions.control_bytes;
-    let control = regions.control.device_ptr();
-    args.header = control.cast();
-    args.bins = control.byte_add(regions.bins);
-    args.own = control.byte_add(regions.own);
-    args.groups = control.byte_add(regions.groups);
-    args.device_count = task.device_count;
-    args.flags = task.flags();
-    let finish = kernels.finish(shape.key, sizes.value_bytes, sizes.n);
-    args.finish_keys = finish.map_or(0, |(_, tile)| tile.keys() as u32);
-    if let Some((tile, cycles)) = context.config.knobs.stall {
-        (args.stall_tile, args.stall_cycles) = (tile, cycles);
+    let finish = finish_of(context, &kernels, task, sizes);
+    let segment_bits = finish.map_or(0, |(.., bits)| bits);
+    let mut args = arguments(context, task, sizes, &regions);
+    args.finish_keys = finish.map_or(0, |(_, tile, _)| tile.keys() as u32);
+    args.segment_bits = segment_bits;
+    if segment_bits > 0 {
+        context.mark(stream, "clear sample")?;
+        stream.fill_bytes(regions.segments, 0)?;
     }
 
     // The kernel of adaptive.cu counts in the header, so the histogram's kernel cannot clear it.
@@ -126,8 +118,8 @@ fn sort_large(
         context,
         stream,
         task,
-        temporary,
-        control.cast(),
+        [args.keys[2], args.values[2]],
+        args.header.cast(),
         regions.windows,
     )? {
         args.flags |= NEARLY_SORTED;
@@ -136,22 +128,38 @@ fn sort_large(
     launch_histogram(context, stream, shape, &args)?;
     let tiles = u32::try_from(sizes.tiles()).unwrap_or(u32::MAX); // `limit` admits no more
     let launch = Launch::linear(tiles, sizes.tile().threads).dynamic_shared(sizes.shared_bytes());
-    // Without digits one launch remains, which copies the keys to the output.
-    for pass in 0..task.order.digits(8).max(1) {
-        context.mark(stream, PASS_NAMES[pass as usize])?;
+    let digits = task.order.digits(8);
+    let pass = |name, digit: u32, slot: u32| {
+        context.mark(stream, name)?;
         let kernel = kernels.pass(shape.key, sizes.value_bytes, sizes.n);
         // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task`
         // promises, and the scratch regions the sizes that the kernels count on.
-        unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), pass])? };
-    }
-    if let Some((kernel, tile)) = finish {
-        context.mark(stream, "finish")?;
-        let shared = tile.finish_shared_bytes(sizes.key_bytes, sizes.value_bytes);
-        let launch = Launch::linear(DIGITS as u32, tile.threads).dynamic_shared(shared);
+        unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), digit, slot])? };
+        Ok::<_, crate::Error>(())
+    };
+    if segment_bits > 0 {
+        pass("second digit", digits - 2, FIRST_OF_TWO)?;
+        pass("highest digit", digits - 1, FIRST_OF_TWO + 1)?;
+        context.mark(stream, "segments")?;
+        let blocks = (1_u32 << segment_bits).div_ceil(SEGMENT_THREADS - 1);
+        let launch = Launch::linear(blocks, SEGMENT_THREADS);
+        let kernel = kernels.segments(shape.key);
         // SAFETY: `Args` is the kernel's struct, with the same buffers as for the passes.
         unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args)])? };
     }
-    if in_place {
+    // Without digits one launch remains, which copies the keys to the output.
+    for digit in 0..digits.max(1) {
+        pass(PASS_NAMES[digit as usize], digit, digit)?;
+    }
+    if let Some((kernel, tile, _)) = finish {
+        context.mark(stream, "finish")?;
+        let shared = tile.finish_shared_bytes(sizes.key_bytes, sizes.value_bytes);
+        let blocks = 1 << segment_bits.max(DIGITS.ilog2());
+        let launch = Launch::linear(blocks, tile.threads).dynamic_shared(shared);
+        // SAFETY: `Args` is the kernel's struct, with the same buffers as for the passes.
+        unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args)])? };
+    }
+    if in_place || segment_bits > 0 {
         context.mark(stream, "copy back")?;
         let launch = context.streaming_launch(sizes.n);
         let kernel = kernels.copy_back(sizes.value_bytes);
@@ -159,6 +167,50 @@ fn sort_large(
         unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args)])? };
     }
     Ok(())
+}
+
+/// Returns the arguments of the kernels, but for those of the end on chip.
+fn arguments(context: &Context, task: &Task, sizes: &Sizes, regions: &Regions<'_>) -> Args {
+    let mut args = Args::new(task.order, sizes.n);
+    let temporary = [regions.keys.device_ptr(), regions.values.device_ptr()];
+    args.keys = [task.keys_in, task.keys_out, temporary[0]];
+    args.values = [task.values_in, task.values_out, temporary[1]];
+    args.control_bytes = regions.control_bytes;
+    let control = regions.control.device_ptr();
+    args.header = control.cast();
+    args.bins = control.byte_add(regions.bins);
+    args.own = control.byte_add(regions.own);
+    args.groups = control.byte_add(regions.groups);
+    args.segments = regions.segments.device_ptr();
+    args.device_count = task.device_count;
+    args.flags = task.flags();
+    if let Some((tile, cycles)) = context.config.knobs.stall {
+        (args.stall_tile, args.stall_cycles) = (tile, cycles);
+    }
+    args
+}
+
+/// Returns the kernel that ends the sort on chip, its shape, and the bits of segments (0: the keys
+/// of a highest digit), where a block may hold the keys of each.
+fn finish_of<'a>(
+    context: &Context,
+    kernels: &'a Kernels,
+    task: &Task,
+    sizes: &Sizes,
+) -> Option<(&'a Kernel, Tile, u32)> {
+    let (kernel, tile) = kernels.finish(task.shape.key, sizes.value_bytes)?;
+    if sizes.n <= tile.keys() * DIGITS / 32 * 31 && !context.config.knobs.segments {
+        return Some((kernel, *tile, 0));
+    }
+    // The passes before are by two digits, and more must be left. In place, blocks would read
+    // values that others have replaced.
+    let (bits, window) = (sizes.segment_bits(), task.order.digits(1));
+    let digits = task.order.digits(8);
+    let possible = bits > 0
+        && digits > 2
+        && bits <= window - (digits - 2) * 8
+        && !(task.in_place() && sizes.value_bytes > 0);
+    possible.then_some((kernel, *tile, bits))
 }
 
 const PASS_NAMES: [&str; 8] = [
@@ -196,10 +248,11 @@ fn kernels(context: &Context, sizes: &Sizes) -> Result<Arc<Kernels>> {
 fn launch_histogram(context: &Context, stream: &Stream, shape: &Shape, args: &Args) -> Result<()> {
     let sizes = Sizes::new(shape);
     let kernels = kernels(context, &sizes)?;
-    let (kernel, max_blocks) = kernels.histogram(shape.key);
+    let (kernel, max_blocks, shared) = kernels.histogram(shape.key);
     let chunks = (sizes.n * sizes.key_bytes as u64).div_ceil(HISTOGRAM_CHUNK_BYTES);
-    let max_blocks = u64::from(max_blocks).max(1);
-    let mut launch = Launch::linear(chunks.clamp(1, max_blocks) as u32, HISTOGRAM_THREADS);
+    let max_blocks = u64::from(*max_blocks).max(1);
+    let mut launch = Launch::linear(chunks.clamp(1, max_blocks) as u32, HISTOGRAM_THREADS)
+        .dynamic_shared(*shared);
     launch.cooperative = args.flags & CLEARED == 0;
     // SAFETY: `Args` is the kernel's struct; its buffers have the sizes that the kernel counts on;
     // without digits the kernel uses the keys and the header only.
