@@ -252,7 +252,7 @@ DEVICE void clear(const Args& args) {
     }
 }
 
-// The host gives the shared memory for the counts (tuning.rs: histogram_shared_bytes).
+// The host gives the shared memory for the counts (tuning.rs: HISTOGRAM_SHARED).
 template <bool FLOAT, u32 COPIES>
 DEVICE void histogram(const Args& args) {
     if (is_done(args)) return;

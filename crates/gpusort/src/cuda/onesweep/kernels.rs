@@ -1,17 +1,29 @@
 //! The loaded kernels of one image.
 
-use super::tuning::{FINISHES, HISTOGRAM_THREADS, Shapes, histogram_copies};
+use super::tuning::{
+    FINISHES, HISTOGRAM_SHARED, HISTOGRAM_THREADS, HISTOGRAM_WIDE_BYTES, Shapes, WIDE_SHARED,
+    histogram_copies,
+};
 use crate::cuda::tile::Tile;
 use crate::{KeyType, Result};
 use gpu::{Device, Kernel};
 use radsweep_kernels as images;
 
+/// A kernel that counts digits.
+#[derive(Debug)]
+pub(super) struct Histogram {
+    pub kernel: Kernel,
+    /// How many of its blocks run at once.
+    pub max_blocks: u32,
+    /// The bytes of shared memory of a block.
+    pub shared: u32,
+}
+
 /// The kernels for one key width and one offset width.
 #[derive(Debug)]
 pub(super) struct Kernels {
-    /// For each kind of key (integer, float), the kernel, how many of its blocks run at once, and
-    /// their bytes of shared memory.
-    histogram: [(Kernel, u32, u32); 2],
+    /// For each kind of key (integer, float), the kernel for few keys and that for many.
+    histogram: [[Histogram; 2]; 2],
     /// For each kind of key (integer, float) and size of a value (0, 4, 8 bytes), the shapes, and a
     /// kernel for each shape.
     pass: [[(Shapes, [Kernel; 2]); 3]; 2],
@@ -52,14 +64,22 @@ impl Kernels {
             let pass = |value_bytes| pass(kind, value_bytes);
             Ok::<_, crate::Error>([pass(0)?, pass(4)?, pass(8)?])
         };
-        let histogram = |kind: &str| {
-            let info = device.info();
-            let (copies, shared) = histogram_copies(key_bytes, info.shared_per_block_optin);
+        let histogram = |kind: &str, shared: u32| {
+            let copies = histogram_copies(key_bytes, shared);
             let kernel = module.kernel(&format!("onesweep_histogram_{kind}_{copies}"))?;
             kernel.set_max_dynamic_shared(shared)?;
             let blocks = kernel.blocks_per_multiprocessor(HISTOGRAM_THREADS, shared)?;
-            Ok::<_, crate::Error>((kernel, blocks * info.multiprocessors, shared))
+            Ok::<_, crate::Error>(Histogram {
+                kernel,
+                max_blocks: blocks * device.info().multiprocessors,
+                shared,
+            })
         };
+        let [few, wide] = HISTOGRAM_SHARED;
+        let is_wide = device.info().shared_per_block_optin >= WIDE_SHARED;
+        let many = if is_wide { wide } else { few };
+        let histograms =
+            |kind| Ok::<_, crate::Error>([histogram(kind, few)?, histogram(kind, many)?]);
         let finish = |kind: &str, value_bytes: usize| {
             let tile = Tile::of(&FINISHES, key_bytes, value_bytes);
             let shared = tile.finish_shared_bytes(key_bytes, value_bytes);
@@ -79,7 +99,7 @@ impl Kernels {
         let segments = |kind| module.kernel(&format!("onesweep_segments_{kind}"));
         let copy_back = |bytes| module.kernel(&format!("onesweep_copy_back_{bytes}"));
         Ok(Self {
-            histogram: [histogram("integer")?, histogram("float")?],
+            histogram: [histograms("integer")?, histograms("float")?],
             pass: [passes("integer")?, passes("float")?],
             segments: [segments("integer")?, segments("float")?],
             finish: [finishes("integer")?, finishes("float")?],
@@ -87,9 +107,9 @@ impl Kernels {
         })
     }
 
-    /// Returns the kernel, how many of its blocks run at once, and their bytes of shared memory.
-    pub fn histogram(&self, key: KeyType) -> &(Kernel, u32, u32) {
-        &self.histogram[kind(key)]
+    pub fn histogram(&self, key: KeyType, n: u64) -> &Histogram {
+        let bytes = n.saturating_mul(u64::from(key.bits() / 8));
+        &self.histogram[kind(key)][usize::from(bytes >= HISTOGRAM_WIDE_BYTES)]
     }
 
     pub fn pass(&self, key: KeyType, value_bytes: usize, n: u64) -> &Kernel {

@@ -248,14 +248,14 @@ fn kernels(context: &Context, sizes: &Sizes) -> Result<Arc<Kernels>> {
 fn launch_histogram(context: &Context, stream: &Stream, shape: &Shape, args: &Args) -> Result<()> {
     let sizes = Sizes::new(shape);
     let kernels = kernels(context, &sizes)?;
-    let (kernel, max_blocks, shared) = kernels.histogram(shape.key);
+    let histogram = kernels.histogram(shape.key, sizes.n);
     let chunks = (sizes.n * sizes.key_bytes as u64).div_ceil(HISTOGRAM_CHUNK_BYTES);
-    let max_blocks = u64::from(*max_blocks).max(1);
+    let max_blocks = u64::from(histogram.max_blocks).max(1);
     let mut launch = Launch::linear(chunks.clamp(1, max_blocks) as u32, HISTOGRAM_THREADS)
-        .dynamic_shared(*shared);
+        .dynamic_shared(histogram.shared);
     launch.cooperative = args.flags & CLEARED == 0;
     // SAFETY: `Args` is the kernel's struct; its buffers have the sizes that the kernel counts on;
     // without digits the kernel uses the keys and the header only.
-    unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(*args)])? };
+    unsafe { stream.launch(&histogram.kernel, &launch, &gpu::args![ByValue(*args)])? };
     Ok(())
 }

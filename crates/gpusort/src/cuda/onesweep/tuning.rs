@@ -26,7 +26,7 @@ const WIDE: Tiles = [
 ];
 
 /// Min bytes of shared memory of a block for the shapes of [`WIDE`].
-const WIDE_SHARED: u32 = 96 * 1024;
+pub(super) const WIDE_SHARED: u32 = 96 * 1024;
 
 /// Number of tiles whose counts are added up to one look-back word: `GROUP` in onesweep_pass.cuh.
 /// Not measured.
@@ -144,12 +144,19 @@ pub(super) const HISTOGRAM_THREADS: u32 = 1024;
 /// Bytes of keys that such a block reads at once.
 pub(super) const HISTOGRAM_CHUNK_BYTES: u64 = 1024 * 16;
 
-/// Returns the copies of each count that a block of the histogram kernel has, on a device whose
-/// blocks have `shared_bytes` of shared memory, and the bytes of all: two blocks share a
-/// multiprocessor.
-pub(super) const fn histogram_copies(key_bytes: usize, shared_bytes: u32) -> (u32, u32) {
-    let copies = if shared_bytes >= WIDE_SHARED { 64 } else { 32 } / key_bytes as u32;
-    (copies, key_bytes as u32 * 256 * copies * 4)
+/// Bytes of all copies of the counts of a block of the histogram kernel, for few keys and, on
+/// devices of [`WIDE_SHARED`], for many. Two blocks share a multiprocessor.
+///
+/// H200: 2^28 u32 keys 457 and **337** µs. But a sort of 2^22 takes **122** µs and 127, of 2^23
+/// **196** and 210, though pairs do not: presumably since the passes, of which three blocks share a
+/// multiprocessor, begin with what this kernel left of its memory.
+pub(super) const HISTOGRAM_SHARED: [u32; 2] = [32 * 1024, 64 * 1024];
+/// Min bytes of keys for the second.
+pub(super) const HISTOGRAM_WIDE_BYTES: u64 = 1 << 26;
+
+/// Returns the copies of each count in so many bytes: of 256 for each byte of a key.
+pub(super) const fn histogram_copies(key_bytes: usize, shared: u32) -> u32 {
+    shared / (key_bytes as u32 * 256 * 4)
 }
 
 #[cfg(test)]
