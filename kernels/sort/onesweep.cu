@@ -8,6 +8,7 @@
 // keep their own bits in memory; common/radix_key.cuh makes digits of them. The launches, always in
 // this order, without the host waiting:
 //
+//   memset        only for many keys of 64 bits: of the sample's counters
 //   memset        only if the kernel of adaptive.cu is next, or blocks cannot wait for each other:
 //                 replaces step 1 of the next kernel
 //   histogram     (as many blocks as run at once) x 1024 threads, 16-byte loads
@@ -34,8 +35,8 @@
 //        each one's digit
 //     7  put the values at the offsets of their keys in the same memory, and write them out by the
 //        digits
-//   finish        only up to a number of keys: one block a digit, or a segment; ends at once if not
-//                 planned
+//   finish        one block a digit, or a segment, up to a number of keys of each; ends at once if
+//                 not planned
 //     1  sort all keys of one highest digit, or segment, in shared memory (onesweep_finish.cuh)
 //   copy_back     only for sorts in place, and after segments: when passes left the result in the
 //                 temporary buffer
@@ -61,7 +62,7 @@
 //    an eighth as long.
 //  - The values follow the keys through the same shared memory, so that a thread never holds both
 //    and a tile is larger.
-//  - The histogram's kernel clears what the passes need, instead of a memset, which saves a launch:
+//  - The histogram's kernel clears what passes need, instead of a memset, which saves a launch:
 //    4 us where the host is behind.
 //  - A tile's counts are published before its keys are ranked, so that the ranking hides the
 //    look-back's latency.

@@ -7,7 +7,7 @@
 // (H200, 2026-11-29).
 //
 //   1  Load the keys, warp-striped.
-//   2  Count them in 4096 bins by the 12 bits below the digit. An atomic gives each key a place in
+//   2  Count them in 4096 bins by the 12 bits below those that all have. An atomic gives each key a place in
 //      its bin; the order within a bin is not told.
 //   3  Put each key, with its origin if there are values, into its bin in shared memory.
 //   4  Compare each key with those of its bin, and write it to its rank. Equal keys are ordered by
@@ -31,7 +31,8 @@
 
 namespace radsweep::onesweep {
 
-// One block's keys: those of a highest digit, from the temporary buffer to the output.
+// One block's keys: those of a highest digit or of a segment, from the temporary buffer to the
+// output. Keys of segments that are sorted in place are in the output already.
 template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS>
 struct Finish {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
@@ -60,7 +61,7 @@ struct Finish {
     Shared& shared;
     const u32 lane, warp;
     Buffer source;
-    Offset base;  // of the block's keys in both buffers
+    Offset base;  // of the block's keys in source and output
     u32 count;    // keys; behind them is padding, which sorts behind every key
     u32 rows;     // of a warp
 
@@ -143,8 +144,8 @@ struct Finish {
         });
     }
 
-    // Sorts and writes the keys by counting: each goes into the bin of the BIN_BITS bits below the
-    // highest digit, in any order, and then to its rank among those of its bin. Returns false, with
+    // Sorts and writes the keys by counting: each goes into the bin of the BIN_BITS bits below those
+    // that all have, in any order, and then to its rank among those of its bin. Returns false, with
     // nothing written, if some bin has more than MAX_BIN keys.
     DEVICE bool sort_by_bins(u32 shift) {
         const Compared<FLOAT> compared(args.order);
@@ -256,8 +257,9 @@ struct Finish {
 
 constexpr u32 SEGMENT_THREADS = 256;
 
-// Finds where each segment of keys in order begins: a thread a segment, but for the last one of a
-// block. It looks among the keys of the segment's highest digit.
+// Finds where each segment of keys in order begins, among the keys of its highest digit: a thread a
+// segment. The last thread of a block finds the first segment of the next block too, which is where
+// its neighbour's ends.
 template <bool FLOAT>
 DEVICE void find_segments(const Args& args) {
     __shared__ Offset begins[SEGMENT_THREADS];

@@ -217,8 +217,8 @@ __device__ void make_plan(const Args& args, u64 n) {
     }
     for (u32 p = 0, k = 0; p < passes; p++) {
         if (sorted || one_digit[p]) continue;
-        // In place from the input and back, and so after two passes; else so that the last pass
-        // writes the output.
+        // In place, from the output and back. After two passes, from the temporary buffer and back:
+        // an even number ends there. Else so that the last pass writes the output.
         const bool odd = in_place ? k % 2 == 0 : otherwise ? k % 2 == 1 : (active - 1 - k) % 2 == 1;
         const u32 target = odd ? TEMP : OUTPUT;
         (otherwise ? header.otherwise : header.state)[p] =

@@ -64,8 +64,8 @@ constexpr u32 SOURCE_SHIFT = 8, TARGET_SHIFT = 12;
 constexpr u32 LOWER = 255, TOP_SHIFT = 8, FINISH = 1u << 16, SEGMENTS = 1u << 17,
               IN_OUTPUT = 1u << 18;
 
-// The passes before segments, by the highest digit but one and by the highest: behind those by each
-// digit.
+// Passes have a number: 0 to 7 those by each digit, then the two before segments, by the highest
+// digit but one and by the highest. Those by each digit may follow, by the same digits.
 constexpr u32 FIRST_OF_TWO = 8, PASSES = 10;
 
 struct Header {
@@ -76,8 +76,8 @@ struct Header {
     u32 finish;     // 0, or how onesweep_finish.cuh ends the sort, as above
     u32 next_tile[PASSES];
     u32 state[PASSES];
-    // Instead of the last ones, and of `copy_back`, if some segment has more keys than a block
-    // sorts: `too_large` is 1 then.
+    // These replace the states of the passes by each digit, and `copy_back`, if some segment has
+    // more keys than a block sorts: `too_large` is 1 then.
     u32 otherwise[8];
     u32 copy_back_otherwise;
     u32 too_large;

@@ -40,7 +40,7 @@ pub struct SortOutcome {
     algorithm: u32,
     /// The number of passes that the bit window asks for.
     passes: u32,
-    /// The number of passes that moved keys.
+    /// The number of digits by which keys were moved, each in a pass or on chip.
     passes_run: u32,
     /// The bits [`EARLY_EXIT`] and [`ADAPTIVE`].
     flags: u32,

@@ -2,7 +2,7 @@
 //! `kernels/sort/onesweep_types.cuh`.
 
 use super::small_tuning::{LIMIT, MIN_TILE};
-use super::tuning::{DIGITS, FINISHES, GROUP, MAX_SEGMENT_BITS, SEGMENTS_A_BLOCK, Shapes};
+use super::tuning::{DIGITS, FINISHES, GROUP, MAX_SEGMENT_BITS, MEAN_SEGMENTS, Shapes};
 use crate::Result;
 use crate::cuda::adaptive;
 use crate::cuda::family::Shape;
@@ -149,11 +149,27 @@ impl Sizes {
     /// Returns the number of highest bits that divide keys into segments, each of which a block
     /// sorts; 0 if there are too many keys, or keys of 32 bits.
     pub fn segment_bits(&self) -> u32 {
-        let in_block = Tile::of(&FINISHES, self.key_bytes, self.value_bytes).keys();
-        let segments = self.n.div_ceil(in_block / SEGMENTS_A_BLOCK).max(DIGITS);
-        match segments.next_power_of_two().ilog2() {
-            bits if bits <= MAX_SEGMENT_BITS && self.key_bytes == 8 && !self.large => bits,
+        match self.wanted_segment_bits() {
+            bits if bits <= MAX_SEGMENT_BITS && !self.large => bits,
             _ => 0,
+        }
+    }
+
+    fn wanted_segment_bits(&self) -> u32 {
+        if self.key_bytes != 8 {
+            return 0;
+        }
+        let in_block = Tile::of(&FINISHES, self.key_bytes, self.value_bytes).keys();
+        let segments = self.n.div_ceil(in_block / MEAN_SEGMENTS).max(DIGITS);
+        u64::BITS - (segments - 1).leading_zeros()
+    }
+
+    /// Returns the bytes of a word for each segment, and one more. They do not shrink where there
+    /// are too many keys: memory for some keys suffices for fewer.
+    fn segment_bytes(&self) -> usize {
+        match self.wanted_segment_bits() {
+            0 => 0,
+            bits => ((1 << bits.min(MAX_SEGMENT_BITS)) + 1) * self.offset_bytes(),
         }
     }
 
@@ -222,10 +238,7 @@ pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Region
         bins: HEADER_BYTES as u64,
         own: bins_end as u64,
         groups: own_end as u64,
-        segments: layout.take(match sizes.segment_bits() {
-            0 => 0,
-            bits => ((1 << bits) + 1) * sizes.offset_bytes(),
-        })?,
+        segments: layout.take(sizes.segment_bytes())?,
         keys: layout.take(n.saturating_mul(sizes.key_bytes))?,
         values: layout.take(n.saturating_mul(sizes.value_bytes))?,
         windows: layout.take(adaptive::scratch_bytes(sizes.n, sizes.key_bytes))?,
@@ -235,6 +248,33 @@ pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Region
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cuda::family::measured;
+
+    /// Around the max of keys that are divided into segments, and of 32-bit offsets.
+    #[test]
+    fn more_keys_need_no_less_memory() {
+        for value_bytes in [0, 4, 8] {
+            for limit in [1 << 27, 3 << 26, SMALL_LIMIT] {
+                let bytes = |n| {
+                    let large = n > SMALL_LIMIT;
+                    let sizes = Sizes {
+                        n,
+                        key_bytes: 8,
+                        value_bytes,
+                        shapes: Shapes::new(8, value_bytes, 0, large),
+                        large,
+                    };
+                    let bits = sizes.segment_bits();
+                    let bytes = measured(|layout| carve(layout, &sizes));
+                    (bits, bytes.expect("no overflow"))
+                };
+                let (few, many) = (bytes(limit), bytes(limit + 1));
+                assert!(few.1 <= many.1, "{value_bytes}, {limit}: {few:?} {many:?}");
+                assert!(limit != 1 << 27 || value_bytes == 0 || (few.0, many.0) == (16, 0));
+                assert!(limit != 3 << 26 || value_bytes > 0 || (few.0, many.0) == (16, 0));
+            }
+        }
+    }
 
     #[test]
     fn the_header_fits() {
