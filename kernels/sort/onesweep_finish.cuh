@@ -7,8 +7,8 @@
 // (H200, 2026-11-29).
 //
 //   1  Load the keys, warp-striped.
-//   2  Count them in 4096 bins by the 12 bits below those that all have. An atomic gives each key a place in
-//      its bin; the order within a bin is not told.
+//   2  Count them in 4096 bins by the 12 bits below those that all have. An atomic gives each key a
+//      place in its bin; the order within a bin is not told.
 //   3  Put each key, with its origin if there are values, into its bin in shared memory.
 //   4  Compare each key with those of its bin, and write it to its rank. Equal keys are ordered by
 //      origin, so the sort is stable.
@@ -144,8 +144,8 @@ struct Finish {
         });
     }
 
-    // Sorts and writes the keys by counting: each goes into the bin of the BIN_BITS bits below those
-    // that all have, in any order, and then to its rank among those of its bin. Returns false, with
+    // Sorts and writes the keys by counting: each goes into the bin of the BIN_BITS bits below
+    // those that all have, in any order, and then to its rank among those of its bin. Returns false, with
     // nothing written, if some bin has more than MAX_BIN keys.
     DEVICE bool sort_by_bins(u32 shift) {
         const Compared<FLOAT> compared(args.order);

@@ -59,11 +59,11 @@ pub(super) const FINISHES: Tiles = [
 /// Max bits that divide keys into segments: those of two digits.
 pub(super) const MAX_SEGMENT_BITS: u32 = 16;
 
-/// How many mean segments a block of [`FINISHES`] could hold, at least. Then a sample of one key in
-/// 256 tells random keys, whose largest segment has up to 1.14 times the mean, from keys that crowd.
-/// Keys of 32 bits are not divided: on an H200 2^28 of them took 4.1 to 4.2 ms with two passes and
-/// segments, of twice that mean too, and 4.14 with four passes; 2^28 pairs 6.8 to 7.0 and 6.8; 2^23
-/// keys 0.21 and 0.20.
+/// How many mean segments a block of [`FINISHES`] could hold, at least. Then a sample of one key
+/// in 256 tells random keys, whose largest segment has up to 1.14 times the mean, from keys that
+/// crowd. Keys of 32 bits are not divided: on an H200 2^28 of them took 4.1 to 4.2 ms with two
+/// passes and segments, of twice that mean too, and 4.14 with four passes; 2^28 pairs 6.8 to 7.0
+/// and 6.8; 2^23 keys 0.21 and 0.20.
 pub(super) const MEAN_SEGMENTS: u64 = 4;
 
 /// Threads of a block that finds segments. Not measured.
