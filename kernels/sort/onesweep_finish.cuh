@@ -145,8 +145,8 @@ struct Finish {
     }
 
     // Sorts and writes the keys by counting: each goes into the bin of the BIN_BITS bits below
-    // those that all have, in any order, and then to its rank among those of its bin. Returns false, with
-    // nothing written, if some bin has more than MAX_BIN keys.
+    // those that all have, in any order, and then to its rank among those of its bin. Returns
+    // false, with nothing written, if some bin has more than MAX_BIN keys.
     DEVICE bool sort_by_bins(u32 shift) {
         const Compared<FLOAT> compared(args.order);
         const auto bin_of = [&](Key ordered) { return u32(ordered >> shift) & (BINS - 1); };
