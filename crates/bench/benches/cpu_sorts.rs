@@ -144,8 +144,10 @@ fn main() {
         return pairs_table(&sizes, runs);
     }
 
-    index_table(&sizes, runs);
-    wide_index_table(&sizes, runs);
+    let draw = |rng: &mut SmallRng| rng.random_range(-500.0..500.0);
+    index_table("f32", &sizes, runs, draw, narrow_index_sorts);
+    let draw = |rng: &mut SmallRng| rng.random_range(-500.0..500.0);
+    index_table("f64", &sizes, runs, draw, wide_index_sorts);
 
     keys_table(
         "u32 keys, uniform",
@@ -230,69 +232,21 @@ fn pairs_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
     }
 }
 
-/// Prints the table of index sorts of 32-bit keys.
-fn index_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
-    let options = SortOptions::default();
-    println!("\nIndex sort, f32 keys uniform in -500..500");
-    for &log2 in sizes {
-        let mut rng = SmallRng::seed_from_u64(1);
-        let keys: Vec<f32> = (0..1 << log2)
-            .map(|_| rng.random_range(-500.0..500.0))
-            .collect();
-        let mut sorter = cpu::Sorter::new();
-        let mut row = Row {
-            runs: runs(log2),
-            input: &keys,
-            output: vec![0_u32; keys.len()],
-            expected: None,
-            cells: vec![],
-        };
-        let none = |_: &Vec<f32>, _: &mut Vec<u32>| ();
-        row.run("Sorter", none, |keys, index| {
-            sorter
-                .sort_index(keys, index, &options)
-                .expect("valid call");
-        });
-        row.run("fresh", none, |keys, index| {
-            cpu::sort_index(keys, index, &options).expect("valid call");
-        });
-        let mut by = |name, sort: fn(&mut Vec<Composite>)| {
-            row.run(name, none, |keys, index| {
-                let mut all = composites(keys);
-                sort(&mut all);
-                indices(all, index);
-            });
-        };
-        by("std", |all| all.sort_unstable());
-        by("std stable", |all| all.sort());
-        by("rayon", |all| all.par_sort_unstable());
-        by("radsort", |all| {
-            radsort::sort_by_key(all, |c| (c >> 32) as u32)
-        });
-        by("voracious", |all| all.voracious_sort());
-        by("voracious mt", |all| {
-            all.voracious_mt_sort(rayon::current_num_threads())
-        });
-        by("rdst", |all| all.radix_sort_unstable());
-        by("glidesort", |all| glidesort::sort(all));
-        row.run("rdst by key", none, |keys, index| {
-            let mut all: Vec<_> = composites(keys).into_iter().map(HighHalf).collect();
-            all.radix_sort_builder().with_tuner(&StableTuner).sort();
-            indices(all.into_iter().map(|c| c.0), index);
-        });
-        row.print(log2, log2 == sizes[0]);
-    }
-}
+type IndexRow<'a, K> = Row<'a, Vec<K>, Vec<u32>>;
 
-/// Prints the table of index sorts of 64-bit keys. `voracious_radix_sort` cannot sort such
-/// composites.
-fn wide_index_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
-    println!("\nIndex sort, f64 keys uniform in -500..500");
+/// Prints a table of index sorts of keys uniform in -500..500: those of a sorter, and then the
+/// `others`.
+fn index_table<K: Key>(
+    key: &str,
+    sizes: &[u32],
+    runs: impl Fn(u32) -> usize,
+    draw: impl Fn(&mut SmallRng) -> K,
+    others: impl Fn(&mut IndexRow<K>),
+) {
+    println!("\nIndex sort, {key} keys uniform in -500..500");
     for &log2 in sizes {
         let mut rng = SmallRng::seed_from_u64(1);
-        let keys: Vec<f64> = (0..1 << log2)
-            .map(|_| rng.random_range(-500.0..500.0))
-            .collect();
+        let keys: Vec<K> = (0..1 << log2).map(|_| draw(&mut rng)).collect();
         let (mut sorter, options) = (cpu::Sorter::new(), SortOptions::default());
         let mut row = Row {
             runs: runs(log2),
@@ -301,32 +255,71 @@ fn wide_index_table(sizes: &[u32], runs: impl Fn(u32) -> usize) {
             expected: None,
             cells: vec![],
         };
-        let none = |_: &Vec<f64>, _: &mut Vec<u32>| ();
-        row.run("Sorter", none, |keys, index| {
+        row.run("Sorter", no_reset, |keys, index| {
             sorter
                 .sort_index(keys, index, &options)
                 .expect("valid call");
         });
-        let mut by = |name, sort: fn(&mut Vec<u128>)| {
-            row.run(name, none, |keys, index| {
-                let numbered = keys.iter().zip(0_u32..);
-                let mut all: Vec<_> = numbered
-                    .map(|(key, i)| u128::from(key.to_ordered_bits()) << 64 | u128::from(i))
-                    .collect();
-                sort(&mut all);
-                let indices = index.iter_mut().zip(all);
-                indices.for_each(|(index, composite)| *index = composite as u32);
-            });
-        };
-        by("std", |all| all.sort_unstable());
-        by("rayon", |all| all.par_sort_unstable());
-        by("radsort", |all| {
-            radsort::sort_by_key(all, |c| (c >> 64) as u64)
-        });
-        by("rdst", |all| all.radix_sort_unstable());
-        by("glidesort", |all| glidesort::sort(all));
+        others(&mut row);
         row.print(log2, log2 == sizes[0]);
     }
+}
+
+/// An index sort writes the whole index.
+fn no_reset<K>(_: &Vec<K>, _: &mut Vec<u32>) {}
+
+/// Measures the index sorts of 32-bit keys.
+fn narrow_index_sorts(row: &mut IndexRow<f32>) {
+    let options = SortOptions::default();
+    row.run("fresh", no_reset, |keys, index| {
+        cpu::sort_index(keys, index, &options).expect("valid call");
+    });
+    let mut by = |name, sort: fn(&mut Vec<Composite>)| {
+        row.run(name, no_reset, |keys, index| {
+            let mut all = composites(keys);
+            sort(&mut all);
+            indices(all, index);
+        });
+    };
+    by("std", |all| all.sort_unstable());
+    by("std stable", |all| all.sort());
+    by("rayon", |all| all.par_sort_unstable());
+    by("radsort", |all| {
+        radsort::sort_by_key(all, |c| (c >> 32) as u32)
+    });
+    by("voracious", |all| all.voracious_sort());
+    by("voracious mt", |all| {
+        all.voracious_mt_sort(rayon::current_num_threads())
+    });
+    by("rdst", |all| all.radix_sort_unstable());
+    by("glidesort", |all| glidesort::sort(all));
+    row.run("rdst by key", no_reset, |keys, index| {
+        let mut all: Vec<_> = composites(keys).into_iter().map(HighHalf).collect();
+        all.radix_sort_builder().with_tuner(&StableTuner).sort();
+        indices(all.into_iter().map(|c| c.0), index);
+    });
+}
+
+/// Measures the index sorts of 64-bit keys. `voracious_radix_sort` cannot sort such composites.
+fn wide_index_sorts(row: &mut IndexRow<f64>) {
+    let mut by = |name, sort: fn(&mut Vec<u128>)| {
+        row.run(name, no_reset, |keys, index| {
+            let numbered = keys.iter().zip(0_u32..);
+            let mut all: Vec<_> = numbered
+                .map(|(key, i)| u128::from(key.to_ordered_bits()) << 64 | u128::from(i))
+                .collect();
+            sort(&mut all);
+            let indices = index.iter_mut().zip(all);
+            indices.for_each(|(index, composite)| *index = composite as u32);
+        });
+    };
+    by("std", |all| all.sort_unstable());
+    by("rayon", |all| all.par_sort_unstable());
+    by("radsort", |all| {
+        radsort::sort_by_key(all, |c| (c >> 64) as u64)
+    });
+    by("rdst", |all| all.radix_sort_unstable());
+    by("glidesort", |all| glidesort::sort(all));
 }
 
 /// Prints a table of keys alone. `voracious_radix_sort` has its calls on traits that differ by
@@ -352,27 +345,14 @@ fn keys_table<K: Key + Ord + RadixKey + radsort::Key>(
             expected: None,
             cells: vec![],
         };
-        row.run(
-            "Sorter",
-            |input, output| output.clone_from(input),
-            |_, all| {
-                sorter.sort_keys(all, &options).expect("valid call");
-            },
-        );
-        row.run(
-            "fresh",
-            |input, output| output.clone_from(input),
-            |_, all| {
-                cpu::sort_keys(all, &options).expect("valid call");
-            },
-        );
-        let mut by = |name, sort: fn(&mut Vec<K>)| {
-            row.run(
-                name,
-                |input, output| output.clone_from(input),
-                |_, all| sort(all),
-            );
-        };
+        let reset = |input: &Vec<K>, output: &mut Vec<K>| output.clone_from(input);
+        row.run("Sorter", reset, |_, all| {
+            sorter.sort_keys(all, &options).expect("valid call");
+        });
+        row.run("fresh", reset, |_, all| {
+            cpu::sort_keys(all, &options).expect("valid call");
+        });
+        let mut by = |name, sort: fn(&mut Vec<K>)| row.run(name, reset, |_, all| sort(all));
         by("std", |all| all.sort_unstable());
         by("std stable", |all| all.sort());
         by("rayon", |all| all.par_sort_unstable());
