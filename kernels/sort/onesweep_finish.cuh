@@ -1,10 +1,12 @@
-// The end of a sort of onesweep.cu whose only pass was that of the highest digit: a block sorts all
-// keys of one such digit by the lower ones, in shared memory. So a key is moved twice, whatever its
-// width; by the histogram's counts the plan knows that every digit's keys fit. Or two passes were
-// by the two highest digits, and a block sorts a segment: the keys that have the same 8 to 16
-// highest bits. A sample of the keys tells whether segments fit, and `find_segments` whether it was
-// right. 2^24 u64 keys then take 0.51 to 0.54 ms, before 0.91; with u32 values 0.66 to 0.68, 1.26
-// (H200, 2026-11-29).
+// The end of a sort of onesweep.cu that began with the highest digits: a block sorts all keys that
+// are equal in these by the lower ones, in shared memory.
+//
+// After one pass, by the highest digit, a block takes the keys of a digit; the histogram's counts
+// tell the plan that all fit. So a key is moved twice, whatever its width. After two passes, by the
+// two highest digits, it takes a segment: the keys with the same 8 to 16 highest bits. A sample of
+// the keys tells the plan whether segments fit, and `find_segments` whether that is right. 2^24 u64
+// keys then take 0.51 to 0.55 ms, before 0.91; with u32 values 0.66 to 0.69, 1.26 (H200,
+// 2026-11-29).
 //
 //   1  Load the keys, warp-striped.
 //   2  Count them in 4096 bins by the 12 bits below those that all have. An atomic gives each key a

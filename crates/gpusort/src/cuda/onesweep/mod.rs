@@ -138,7 +138,7 @@ fn sort_large(
         Ok::<_, crate::Error>(())
     };
     if segment_bits > 0 {
-        pass("second digit", digits - 2, FIRST_OF_TWO)?;
+        pass("highest digit but one", digits - 2, FIRST_OF_TWO)?;
         pass("highest digit", digits - 1, FIRST_OF_TWO + 1)?;
         context.mark(stream, "segments")?;
         let blocks = (1_u32 << segment_bits).div_ceil(SEGMENT_THREADS - 1);
