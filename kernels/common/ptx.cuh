@@ -25,6 +25,9 @@ DEVICE u32 lane_mask_le() {
     return mask;
 }
 
+// Has the line of device memory at `from` loaded into the second-level cache.
+DEVICE void prefetch(const void* from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from)); }
+
 // Returns the lanes whose low eight bits of `digit` equal this lane's.
 //
 // A ballot per bit, complemented where this lane's bit is 0, and the AND of the eight: 28

@@ -8,7 +8,7 @@
 // keep their own bits in memory; common/radix_key.cuh makes digits of them. The launches, always in
 // this order, without the host waiting:
 //
-//   memset        only for many keys of 64 bits: of the sample's counters
+//   memset        only for many keys: of the sample's counters
 //   memset        only if the kernel of adaptive.cu is next, or blocks cannot wait for each other:
 //                 replaces step 1 of the next kernel
 //   histogram     (as many blocks as run at once) x 1024 threads, 16-byte loads
@@ -18,7 +18,7 @@
 //     3  by the last block to end: exclusive sums of the counts, and the plan (which passes run,
 //        between which buffers; or only that of the highest digit, and finish; or those of the two
 //        highest digits, segments and finish)
-//   two passes    only for many keys of 64 bits: as below, by the two highest digits
+//   two passes    only for many keys: as below, by the two highest digits
 //   segments      after these: where the keys of each highest bits begin. A segment too large for a
 //                 block has the passes by all digits run instead of finish
 //   pass          one block a tile, once per digit; a pass that the plan leaves out ends at once
@@ -57,7 +57,7 @@
 //    lands in the caller's whatever the number of passes.
 //  - Up to some million keys, if a block can hold those of any one highest digit, that digit comes
 //    first, and a block sorts the keys of each: two moves of a key instead of four, or of eight.
-//    More keys of 64 bits are divided by the two highest digits: three moves instead of eight.
+//    More keys are divided by the two highest digits: three moves instead of four, or of eight.
 //  - Tiles are looked back over in groups, so that the chain of tiles that wait for each other is
 //    an eighth as long.
 //  - The values follow the keys through the same shared memory, so that a thread never holds both
@@ -112,11 +112,10 @@ HISTOGRAMS(8)
 HISTOGRAMS(16)
 #endif
 
-#define PASS(KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS, BLOCKS)          \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)       \
-    onesweep_pass_##KIND##_##VALUE_BYTES##_##THREADS##x##ITEMS(         \
-        const Args args, const u32 pass, const u32 slot) {              \
-        run_pass<FLOAT, VALUE_BYTES, THREADS, ITEMS>(args, pass, slot); \
+#define PASS(KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS, BLOCKS)                                    \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                 \
+    onesweep_pass_##KIND##_##VALUE_BYTES##_##THREADS##x##ITEMS(const Args args, const u32 pass) { \
+        run_pass<FLOAT, VALUE_BYTES, THREADS, ITEMS>(args, pass);                                 \
     }
 #define PASSES(VALUE_BYTES, THREADS, ITEMS, BLOCKS)           \
     PASS(integer, false, VALUE_BYTES, THREADS, ITEMS, BLOCKS) \
@@ -131,15 +130,19 @@ ONESWEEP_TILES(PASSES)
 FIND_SEGMENTS(integer, false)
 FIND_SEGMENTS(float, true)
 
-#define FINISH_KERNEL(KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS)                     \
-    extern "C" __global__ void __launch_bounds__(THREADS, 2)                        \
-    onesweep_finish_##KIND##_##VALUE_BYTES##_##THREADS##x##ITEMS(const Args args) { \
-        finish<FLOAT, VALUE_BYTES, THREADS, ITEMS>(args);                           \
+#define FINISH_KERNEL(NAME, SEGMENT, KIND, FLOAT, VALUE_BYTES, THREADS, ITEMS, BLOCKS) \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                      \
+    onesweep_##NAME##_##KIND##_##VALUE_BYTES##_##THREADS##x##ITEMS(const Args args) {  \
+        finish<FLOAT, VALUE_BYTES, THREADS, ITEMS, SEGMENT>(args);                     \
     }
-#define FINISHES(VALUE_BYTES, THREADS, ITEMS)                  \
-    FINISH_KERNEL(integer, false, VALUE_BYTES, THREADS, ITEMS) \
-    FINISH_KERNEL(float, true, VALUE_BYTES, THREADS, ITEMS)
+#define FINISHES(VALUE_BYTES, THREADS, ITEMS)                                    \
+    FINISH_KERNEL(finish, false, integer, false, VALUE_BYTES, THREADS, ITEMS, 2) \
+    FINISH_KERNEL(finish, false, float, true, VALUE_BYTES, THREADS, ITEMS, 2)
 ONESWEEP_FINISHES(FINISHES)
+#define SEGMENTS(VALUE_BYTES, THREADS, ITEMS)                                    \
+    FINISH_KERNEL(segment, true, integer, false, VALUE_BYTES, THREADS, ITEMS, 4) \
+    FINISH_KERNEL(segment, true, float, true, VALUE_BYTES, THREADS, ITEMS, 4)
+ONESWEEP_SEGMENTS(SEGMENTS)
 
 #define COPY_BACK(VALUE_BYTES)                                                     \
     extern "C" __global__ void                                                     \

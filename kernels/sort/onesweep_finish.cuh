@@ -4,55 +4,80 @@
 // After one pass, by the highest digit, a block takes the keys of a digit; the histogram's counts
 // tell the plan that all fit. So a key is moved twice, whatever its width. After two passes, by the
 // two highest digits, it takes a segment: the keys with the same 8 to 16 highest bits. A sample of
-// the keys tells the plan whether segments fit, and `find_segments` whether that is right. 2^24 u64
-// keys then take 0.51 to 0.55 ms, before 0.91; with u32 values 0.66 to 0.69, 1.26 (H200,
-// 2026-11-29).
+// the keys tells the plan whether segments fit, and `find_segments` whether that is right.
 //
 //   1  Load the keys, warp-striped.
-//   2  Count them in 4096 bins by the 12 bits below those that all have. An atomic gives each key a
-//      place in its bin; the order within a bin is not told.
-//   3  Put each key, with its origin if there are values, into its bin in shared memory.
-//   4  Compare each key with those of its bin, and write it to its rank. Equal keys are ordered by
-//      origin, so the sort is stable.
+//   2  Count them in 2048 or 4096 bins by the bits below those that all have. An atomic gives each
+//      key a place in its bin; the order within a bin is not told.
+//   3  Put each key into its bin in shared memory.
+//   4  Sort each bin, and write its keys.
+//
+// Keys of 32 bits without values, and those of segments with values, are sorted as words: a key's
+// ordered bits, or the lowest of them above the index at which the key was. Words that are equal
+// are the same, so the network in step 4 need not be stable: a thread sorts 16 neighbours in
+// registers, then the 8 last of them with the 8 next, and so on while a bin may reach further. Of
+// the other keys each is compared with those of its bin. Equal ones are ordered by origin.
 //
 // Where a bin has more than MAX_BIN keys, or equal keys could differ in bits that are not compared
 // and have no origin, the block sorts by digits of 8 bits instead, as a pass does, but from and to
 // shared memory.
 //
-// H200, 2026-11-29, microseconds between two events, and before with a pass for each digit:
-// 3 million u32 keys 70, 98; 1.5 million pairs 60, 87; 2^20 u64 keys 65, 117. Of 3 million u32
-// keys the histogram took 19 (now 16), the pass and this kernel 20 each, passes that end at once 6.
+// H200, 2026-11-29, milliseconds between two events, and before with a pass for each digit:
 //
-// Instructions of a warp for 32 keys, 3.8 million u32 keys: 164, of which comparing takes some 100,
-// as the fullest of the bins that 32 lanes see has twice the mean of 3.6 keys; 2.8 are issued a
-// cycle. Tried: by digits only, 76; insertion in place by a thread for each 8 bins, 1 to 2 slower,
-// as lanes wait for the one that moves most.
+//   u32 keys    3 million 0.061, 0.098     2^24 0.30, 0.33    2^28 3.3, 4.13
+//   u32 pairs   1.5 million 0.060, 0.087   2^24 0.40, 0.48    2^28 5.0, 6.70
+//   u64 keys    2^20 0.060, 0.117          2^24 0.6, 0.91
+//
+// Of 2^28 u32 keys a block takes 96 % of a millisecond, of pairs 1.34: 74 and 95 instructions of a
+// warp for 32 keys, of which the network is 11 and 3 more a round; 3.3 are issued a cycle. Reading
+// and writing takes half of that. Before, each word was compared with those of its bin: 156
+// instructions, and a gather of values from memory, 1.6 and 3.1 ms. A check whether a thread has a
+// key, around an atomic or before a load is used, made the warp wait for each: 96 instructions,
+// 1.35 ms. Of 3.8 million keys, whose bins have a mean of 3.6, 164 instructions became TODO.
+//
+// Tried for keys that are compared: by digits only, 76 instructions; insertion in place by a thread
+// for each 8 bins, 1 to 2 slower, as lanes wait for the one that moves most. A network for words of
+// 64 bits, 6 instructions for each 2 of 32: 2^24 u64 keys 0.63.
 #pragma once
 
+#include "block/odd_even.cuh"
 #include "onesweep_types.cuh"
 
 namespace radsweep::onesweep {
 
 // One block's keys: those of a highest digit or of a segment, from the temporary buffer to the
 // output. Keys of segments that are sorted in place are in the output already.
-template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS>
+//
+// SEGMENT: for segments of u32 keys only, whose windows have all bits and which have values if they
+// are floats.
+template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS, bool SEGMENT>
 struct Finish {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
     static constexpr u32 WARPS = THREADS / WARP, TILE = THREADS * ITEMS;
     static constexpr bool VALUES = VALUE_BYTES != 0;
-    static constexpr u32 BINS = WARPS * DIGITS, BIN_BITS = 12, MAX_BIN = 32;
+    // Whether what is sorted is words, as above. Otherwise it is keys and, apart, their origins.
+    static constexpr bool WORDS = KEY_BITS == 32 && (VALUES ? SEGMENT : !FLOAT);
+    static constexpr u32 BINS = WARPS * DIGITS, BIN_BITS = WARPS == 8 ? 11 : 12;
+    static constexpr u32 MAX_BIN = WORDS ? 64 : 32;
+    static constexpr u32 WINDOW = 16, HALF = WINDOW / 2;  // words that a thread sorts at once
     static_assert(1 << BIN_BITS == BINS);
-    static_assert(THREADS % WARP == 0 && THREADS >= DIGITS && TILE <= 65536, "tile shape");
+    static_assert(THREADS % 128 == 0 && THREADS >= DIGITS && TILE <= 65536, "tile shape");
 
-    // The host gives this many bytes (tuning.rs: finish_shared_bytes).
+    // The host gives this many bytes (tuning.rs: finish_shared_bytes, segment_shared_bytes).
     struct Shared {
         union {
             u32 warp_counts[WARPS][DIGITS];
-            u32 bins[BINS + 4];  // where each bin begins, and the end of the last one
+            // Where each bin begins, and the end of the last one. While keys are counted, a counter
+            // of padding for each lane is behind the bins.
+            u32 bins[BINS + WARP];
         };
         u32 sums[WARPS];
-        Key keys[TILE];
-        u16 origins[VALUES ? TILE : 1];  // where in the block's input the key was
+        u32 most, padding[3];  // keys of the fullest bin, or HALF + 1
+        union {
+            Key keys[TILE + WINDOW];
+            Value values[WORDS && VALUES ? TILE : 1];
+        };
+        u16 origins[VALUES && !WORDS ? TILE : 1];  // where in the block's input the key was
     };
 
     // Rows of a warp that are looked at together, without a branch.
@@ -66,12 +91,29 @@ struct Finish {
     Offset base;  // of the block's keys in source and output
     u32 count;    // keys; behind them is padding, which sorts behind every key
     u32 rows;     // of a warp
+    u32 first;    // index of this thread's first key; the others follow at distances of WARP
+    i32 left;     // keys from that one on
+    u32 origin_bits = 0;
 
+    const Ordering<FLOAT> ordering;
     Key keys[ITEMS];
-    u32 origins[VALUES ? ITEMS : 1];
+    u32 origins[VALUES && !WORDS ? ITEMS : 1];
 
     DEVICE Finish(const Args& args, Shared& shared)
-        : args(args), shared(shared), lane(lane_index()), warp(threadIdx.x / WARP) {}
+        : args(args), shared(shared), lane(lane_index()), warp(threadIdx.x / WARP),
+          ordering(ordering_of<FLOAT>(args.order)) {}
+
+    DEVICE const Key* from_keys() const { return args.keys[source] + base; }
+    DEVICE Key* to_keys() const { return args.keys[OUTPUT] + base; }
+    DEVICE const Value* from_values() const {
+        return static_cast<const Value*>(args.values[TEMP]) + base;
+    }
+    DEVICE Value* to_values() const { return static_cast<Value*>(args.values[OUTPUT]) + base; }
+    DEVICE bool with_keys() const { return !VALUES || !(args.flags & DROP_KEYS); }
+
+    // Where key `index` lies in shared memory. Words lie in such an order that threads that each
+    // read the next window read from all banks.
+    static DEVICE u32 slot(u32 index) { return WORDS ? index ^ (index >> 3 & 12) : index; }
 
     // Calls `visit` for each of the warp's rows.
     template <class Visit>
@@ -84,15 +126,26 @@ struct Finish {
         }
     }
 
-    DEVICE u32 index_of(u32 row) const { return (warp * rows + row) * WARP + lane; }
+    DEVICE u32 index_of(u32 row) const { return first + row * WARP; }
+    DEVICE bool has(u32 row) const { return i32(row * WARP) < left; }
 
     DEVICE void load() {
-        const Key* const from = args.keys[source] + base;
-        for_rows([&](u32 i) {
-            const u32 index = index_of(i);
-            keys[i] = index < count ? from[index] : Key(args.order.padding);
-            if (VALUES) origins[i] = index;
-        });
+        const Key* const from = from_keys() + first;
+        if (WORDS && VALUES) {
+            origin_bits = WARP - u32(__clz(int(count - 1)));
+            constexpr u32 LINE = 128;
+            const char* const values = reinterpret_cast<const char*>(from_values());
+            for (u32 at = threadIdx.x * LINE; at < count * VALUE_BYTES; at += THREADS * LINE)
+                prefetch(values + at);
+        }
+        for_rows([&](u32 i) { keys[i] = has(i) ? from[i * WARP] : Key(args.order.padding); });
+        // Apart, or each of these rows would wait for its keys.
+        if (WORDS) {
+            for_rows([&](u32 i) {
+                keys[i] = ordering(keys[i]) << origin_bits | (VALUES ? index_of(i) : 0);
+                if (VALUES && !has(i)) keys[i] = ~Key(0);
+            });
+        }
     }
 
     // Replaces the counts of each warp by where its keys begin.
@@ -118,10 +171,20 @@ struct Finish {
         __syncthreads();
     }
 
+    DEVICE auto digit_at(u32 pass) const {
+        if constexpr (WORDS) {
+            const u32 shift = args.order.begin + BITS * pass, bits = args.order.end - shift;
+            const u32 mask = bits < BITS ? (1u << bits) - 1 : DIGITS - 1;
+            return Digit<false>({0, 0}, shift + origin_bits, mask);
+        } else {
+            return digit_of<BITS, FLOAT>(args.order, pass);
+        }
+    }
+
     // Sorts by one digit; the result is in shared memory.
     DEVICE void sort_by(u32 pass) const {
         u32(&counts)[DIGITS] = shared.warp_counts[warp];
-        const Digit<FLOAT> digit = digit_of<BITS, FLOAT>(args.order, pass);
+        const auto digit = digit_at(pass);
         clear_counters(counts);
         __syncwarp();
         for_rows([&](u32 i) { atomicAdd(&counts[digit(keys[i])], 1); });
@@ -132,8 +195,8 @@ struct Finish {
             const u32 d = digit(keys[i]);
             const u32 peers = match_digit(d, args.minus_one);
             const u32 to = rank_row(&counts[d], peers, up_to_me, 1) - 1;
-            shared.keys[to] = keys[i];
-            if (VALUES) shared.origins[to] = u16(origins[i]);
+            shared.keys[slot(to)] = keys[i];
+            if (VALUES && !WORDS) shared.origins[to] = u16(origins[i]);
         });
         __syncthreads();
     }
@@ -141,40 +204,83 @@ struct Finish {
     DEVICE void read_back() {
         for_rows([&](u32 i) {
             const u32 index = index_of(i);
-            keys[i] = shared.keys[index];
-            if (VALUES) origins[i] = shared.origins[index];
+            keys[i] = shared.keys[slot(index)];
+            if (VALUES && !WORDS) origins[i] = shared.origins[index];
         });
     }
 
+    // Sorts words that lie in order but within bins of up to `most`: windows of which each has half
+    // in common with the next are sorted in turn, by a thread each. This is an odd-even
+    // transposition sort of the halves: a bin that reaches into k of them takes k rounds.
+    DEVICE void sort_windows(u32 most) const {
+        constexpr u32 CHUNK = 16 / sizeof(Key);
+        if (threadIdx.x < 2 * WINDOW) {
+            const u32 index = count + threadIdx.x;
+            if (index < (count + WINDOW - 1) / WINDOW * WINDOW + WINDOW)
+                shared.keys[slot(index)] = ~Key(0);
+        }
+        __syncthreads();
+        const u32 rounds = (most - 2) / HALF + 2;
+        for (u32 round = 0; round < rounds; round++) {
+            for (u32 first = threadIdx.x * WINDOW + round % 2 * HALF; first < count;
+                 first += THREADS * WINDOW) {
+                union {
+                    Key words[WINDOW];
+                    uint4 chunks[WINDOW / CHUNK];
+                } window;
+#pragma unroll
+                for (u32 c = 0; c < WINDOW / CHUNK; c++)
+                    window.chunks[c] =
+                        *reinterpret_cast<uint4*>(shared.keys + slot(first + c * CHUNK));
+                const auto compare = [&](u32 i, u32 j) {
+                    const Key low = min(window.words[i], window.words[j]);
+                    window.words[j] = max(window.words[i], window.words[j]);
+                    window.words[i] = low;
+                };
+                if (round == 0) odd_even_merge_sort<WINDOW>(compare);
+                else odd_even_merge_sort<WINDOW, HALF>(compare);
+#pragma unroll
+                for (u32 c = 0; c < WINDOW / CHUNK; c++)
+                    *reinterpret_cast<uint4*>(shared.keys + slot(first + c * CHUNK)) =
+                        window.chunks[c];
+            }
+            __syncthreads();
+        }
+    }
+
     // Sorts and writes the keys by counting: each goes into the bin of the BIN_BITS bits below
-    // those that all have, in any order, and then to its rank among those of its bin. Returns
-    // false, with nothing written, if some bin has more than MAX_BIN keys.
-    DEVICE bool sort_by_bins(u32 shift) {
+    // `from`, from which on all have the same, in any order, and then to its rank among those of
+    // its bin. Returns false, with nothing written, if some bin has more than MAX_BIN keys.
+    DEVICE bool sort_by_bins(u32 from) {
         const Compared<FLOAT> compared(args.order);
-        const auto bin_of = [&](Key ordered) { return u32(ordered >> shift) & (BINS - 1); };
+        const u32 shift = from - BIN_BITS + origin_bits;
+        const auto bin_of = [&](Key key) {
+            return u32((WORDS ? key : compared(key)) >> shift) & (BINS - 1);
+        };
         uint4* const words = reinterpret_cast<uint4*>(shared.bins);
 #pragma unroll
         for (u32 i = 0; i < BINS / 4; i += THREADS) words[i + threadIdx.x] = make_uint4(0, 0, 0, 0);
+        if (threadIdx.x < WARP) shared.bins[BINS + threadIdx.x] = 0;
+        if (threadIdx.x == 0) shared.most = HALF + 1;
         __syncthreads();
         u32 ranks[ITEMS / 4];
         for_rows([&](u32 i) {
-            u32 rank = 0;
-            if (index_of(i) < count) rank = atomicAdd(&shared.bins[bin_of(compared(keys[i]))], 1);
+            // Padding is counted too, so that there is no branch.
+            const u32 rank = atomicAdd(&shared.bins[has(i) ? bin_of(keys[i]) : BINS + lane], 1);
             if (i % 4 == 0) ranks[i / 4] = rank;
-            else ranks[i / 4] |= rank << 8 * (i % 4);
-            if (i % 4 == 3) asm("" : "+r"(ranks[i / 4]));
+            else
+                ranks[i / 4] = __byte_perm(ranks[i / 4], rank, 0x3210 ^ (i % 4 ^ 4) << 4 * (i % 4));
         });
         __syncthreads();
         constexpr u32 EACH = BINS / THREADS;
-        u32 sizes[EACH], sum = 0;
-        bool crowded = false;
+        u32 sizes[EACH], sum = 0, most = 0;
 #pragma unroll
         for (u32 e = 0; e < EACH; e++) {
             sizes[e] = shared.bins[threadIdx.x * EACH + e];
-            crowded |= sizes[e] > MAX_BIN;
+            most = max(most, sizes[e]);
             sum += sizes[e];
         }
-        if (__syncthreads_or(crowded)) return false;
+        if (most > HALF + 1) atomicMax(&shared.most, most);  // by few threads
         u32 total;
         u32 next = block_exclusive_sum<WARPS>(sum, shared.sums, total);
 #pragma unroll
@@ -184,44 +290,80 @@ struct Finish {
         }
         if (threadIdx.x == 0) shared.bins[BINS] = count;
         __syncthreads();
+        most = shared.most;
+        if (most > MAX_BIN) return false;
         for_rows([&](u32 i) {
-            const u32 index = index_of(i);
-            if (index >= count) return;
-            const u32 to =
-                shared.bins[bin_of(compared(keys[i]))] + (ranks[i / 4] >> 8 * (i % 4) & 255);
-            shared.keys[to] = keys[i];
-            if (VALUES) shared.origins[to] = u16(index);
+            u32 to = shared.bins[bin_of(keys[i])] + (ranks[i / 4] >> 8 * (i % 4) & 255);
+            asm volatile("" : "+r"(to));  // read without a branch, so that threads do not wait
+            if (has(i)) shared.keys[slot(to)] = keys[i];
+            if (VALUES && !WORDS && has(i)) shared.origins[to] = u16(index_of(i));
         });
+        if (WORDS) {
+            sort_windows(most);
+            write_words();
+            return true;
+        }
         __syncthreads();
-        Key* const to = args.keys[OUTPUT] + base;
-        const Value* const values = static_cast<const Value*>(args.values[TEMP]) + base;
-        Value* const values_to = static_cast<Value*>(args.values[OUTPUT]) + base;
-        const bool with_keys = !VALUES || !(args.flags & DROP_KEYS);
         for (u32 i = threadIdx.x; i < count; i += THREADS) {
             const Key key = shared.keys[i], own = compared(key);
-            const u32 bin = bin_of(own), first = shared.bins[bin], end = shared.bins[bin + 1];
+            const u32 bin = bin_of(key), first = shared.bins[bin], end = shared.bins[bin + 1];
             const u32 origin = VALUES ? shared.origins[i] : i;
             u32 rank = first;
             for (u32 j = first; j < end; j++) {
                 const Key other = compared(shared.keys[j]);
                 rank += other < own || (other == own && (VALUES ? shared.origins[j] : j) < origin);
             }
-            if (with_keys) to[rank] = key;
-            if (VALUES) values_to[rank] = values[origin];
+            if (with_keys()) to_keys()[rank] = key;
+            if (VALUES) to_values()[rank] = from_values()[origin];
         }
         return true;
     }
 
     DEVICE void write() const {
-        Key* const to = args.keys[OUTPUT] + base;
-        const Value* const values = static_cast<const Value*>(args.values[TEMP]) + base;
-        Value* const values_to = static_cast<Value*>(args.values[OUTPUT]) + base;
-        const bool with_keys = !VALUES || !(args.flags & DROP_KEYS);
 #pragma unroll 4
         for (u32 i = threadIdx.x; i < count; i += THREADS) {
-            if (with_keys) to[i] = shared.keys[i];
-            if (VALUES) values_to[i] = values[shared.origins[i]];
+            if (with_keys()) to_keys()[i] = shared.keys[i];
+            if (VALUES) to_values()[i] = from_values()[shared.origins[i]];
         }
+    }
+
+    // Writes the keys of sorted words, and then the values, which go through the same memory.
+    DEVICE void write_words() {
+        // The bits that words lack are the same in all keys.
+        Key high = 0;
+        if (VALUES) high = ordering(from_keys()[0]) & ~(~Key(0) >> origin_bits);
+        const u32 origin_mask = (1u << origin_bits) - 1;
+        const i32 left = i32(count - threadIdx.x);  // keys from this thread's on, THREADS apart
+        const Key* const words = shared.keys + slot(threadIdx.x);
+        Key* const to = to_keys() + threadIdx.x;
+        for_rows([&](u32 i) { keys[i] = words[i * THREADS]; });
+        for_rows([&](u32 i) {
+            Key key = ordering.key_of(high | keys[i] >> origin_bits);
+            if (i32(i * THREADS) >= left) return;
+            if (FLOAT && key == 0) key = from_keys()[keys[i] & origin_mask];  // it may be -0.0
+            if (with_keys()) to[i * THREADS] = key;
+        });
+        if (!VALUES) return;
+        __syncthreads();
+        constexpr u32 AT_ONCE = 32 / sizeof(Value);
+        const Value* const from = from_values() + threadIdx.x;
+        Value* const staged = shared.values + threadIdx.x;
+#pragma unroll 1
+        for (i32 at = 0; at < left; at += AT_ONCE * THREADS) {
+            Value values[AT_ONCE];
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; k++)
+                if (at + i32(k * THREADS) < left) values[k] = from[at + i32(k * THREADS)];
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; k++)
+                if (at + i32(k * THREADS) < left) staged[at + i32(k * THREADS)] = values[k];
+        }
+        __syncthreads();
+        Value* const values_to = to_values() + threadIdx.x;
+        for_rows([&](u32 i) {
+            const Value value = shared.values[keys[i] & origin_mask];
+            if (i32(i * THREADS) < left) values_to[i * THREADS] = value;
+        });
     }
 
     DEVICE void sort(u32 state) {
@@ -243,17 +385,23 @@ struct Finish {
         count = u32(end - base);
         if (count == 0) return;
         rows = ((count + THREADS - 1) / THREADS + STEP - 1) / STEP * STEP;
+        first = warp * rows * WARP + lane;
+        left = i32(count) - i32(first);
         load();
         // Equal keys are the same bits, or have their origins.
         const bool whole = VALUES || (!FLOAT && Key(~args.order.window) == 0);
-        if (whole && from >= args.order.begin + BIN_BITS && sort_by_bins(from - BIN_BITS)) return;
+        if (whole && from >= args.order.begin + BIN_BITS && sort_by_bins(from)) return;
+        for_rows([&](u32 i) {
+            if (VALUES && !WORDS) origins[i] = index_of(i);
+        });
         for (u32 passes = state & LOWER; passes != 0;) {
             const u32 pass = u32(__ffs(int(passes))) - 1;
             passes &= passes - 1;
             sort_by(pass);
             if (passes != 0) read_back();
         }
-        write();
+        if (WORDS) write_words();
+        else write();
     }
 };
 
@@ -295,10 +443,10 @@ DEVICE void find_segments(const Args& args) {
     }
 }
 
-template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS>
+template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS, bool SEGMENT>
 DEVICE void finish(const Args& args) {
     extern __shared__ uint4 shared_memory[];
-    using ThisFinish = Finish<FLOAT, VALUE_BYTES, THREADS, ITEMS>;
+    using ThisFinish = Finish<FLOAT, VALUE_BYTES, THREADS, ITEMS, SEGMENT>;
     const u32 state = args.header->finish;
     if (state == 0 || (state & SEGMENTS && args.header->too_large != 0)) return;
     ThisFinish(args, *reinterpret_cast<typename ThisFinish::Shared*>(shared_memory)).sort(state);

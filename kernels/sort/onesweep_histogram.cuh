@@ -17,10 +17,8 @@ constexpr u32 HISTOGRAM_THREADS = 1024;
 constexpr u32 HISTOGRAM_UNROLL = 1;
 constexpr u32 VECTOR = 16 / sizeof(Key);
 constexpr u32 CHUNK = HISTOGRAM_THREADS * HISTOGRAM_UNROLL;  // vectors that a block reads at once
-constexpr u32 SAMPLE = 256;                                  // one key of so many is sampled
-
 // Max keys of a segment in the sample, where a block is expected to hold the segment.
-DEVICE u32 sample_limit(const Args& args) { return args.finish_keys / 8 * 7 / SAMPLE; }
+DEVICE u32 sample_limit(const Args& args) { return args.finish_keys / 16 * 15 / args.sample; }
 
 union KeyVector {
     uint4 words;
@@ -111,7 +109,7 @@ struct Histogram {
     // Counts a key for its segment if it is one of the sample: other threads for other chunks. A
     // segment that is crowded is not counted further, since many would wait for its counter.
     DEVICE void sample(Key key, u64 first) {
-        if ((threadIdx.x + first / CHUNK * 5) % (SAMPLE / VECTOR) != 0) return;
+        if ((threadIdx.x + u32(first / CHUNK) * 5) & (args.sample / VECTOR - 1)) return;
         Offset* const counter = args.segments + segment_of(args, compared(key));
         if (load_relaxed(counter) <= sample_limit(args)) atomicAdd(counter, 1);
     }
@@ -207,9 +205,8 @@ __device__ void make_plan(const Args& args, u64 n) {
     bool otherwise = false;
     if (active > 2 && divides && top + 1 == passes && !one_digit[top - 1]) {
         const u32 first = in_place ? TEMP : OUTPUT, second = in_place ? OUTPUT : TEMP;
-        header.state[FIRST_OF_TWO] = RUN | INPUT << SOURCE_SHIFT | first << TARGET_SHIFT;
-        header.state[FIRST_OF_TWO + 1] =
-            RUN | TURNED | first << SOURCE_SHIFT | second << TARGET_SHIFT;
+        two_passes(args).state[top - 1] = RUN | INPUT << SOURCE_SHIFT | first << TARGET_SHIFT;
+        two_passes(args).state[top] = RUN | TURNED | first << SOURCE_SHIFT | second << TARGET_SHIFT;
         header.finish = FINISH | SEGMENTS | (in_place ? IN_OUTPUT : 0) | top << TOP_SHIFT |
                         (mask & ~(1u << top));
         source = second;
@@ -237,7 +234,7 @@ __device__ void make_plan(const Args& args, u64 n) {
 DEVICE bool is_done(const Args& args) {
     Header* const header = args.header;
     if (!(args.flags & NEARLY_SORTED) || adaptive::state_of(header)->done == 0) return false;
-    if (blockIdx.x == 0 && threadIdx.x < PASSES) header->state[threadIdx.x] = 0;
+    if (blockIdx.x == 0 && threadIdx.x < MAX_PASSES) header->state[threadIdx.x] = 0;
     header->copy_back = args.flags & IN_PLACE;
     return true;
 }

@@ -45,7 +45,7 @@ struct Pass {
 
     const Args& args;
     Shared& shared;
-    const u32 pass, slot, state;
+    const u32 pass, state;
     const Digit<FLOAT> digit;
     const u32 lane, warp;
 
@@ -53,8 +53,8 @@ struct Pass {
     Offset base;  // of the tile in the source
     u32 count;    // keys in the tile; the rest is padding, which sorts behind every key of the tile
 
-    DEVICE Pass(const Args& args, Shared& shared, u32 pass, u32 slot, u32 state)
-        : args(args), shared(shared), pass(pass), slot(slot), state(state),
+    DEVICE Pass(const Args& args, Shared& shared, u32 pass, u32 state)
+        : args(args), shared(shared), pass(pass), state(state),
           digit(digit_of<BITS, FLOAT>(args.order, pass)), lane(threadIdx.x % WARP),
           warp(threadIdx.x / WARP) {}
 
@@ -76,7 +76,7 @@ struct Pass {
     // Tiles are numbered in the order in which blocks start, so that every tile waited for has a
     // block that runs.
     DEVICE bool take_tile() {
-        if (threadIdx.x == 0) shared.tile = atomicAdd(&args.header->next_tile[slot], 1);
+        if (threadIdx.x == 0) shared.tile = atomicAdd(&args.header->next_tile[pass], 1);
         clear_counters(shared.warp_counts[warp]);
         __syncthreads();
         tile = shared.tile;
@@ -307,13 +307,13 @@ struct Pass {
 };
 
 template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS>
-DEVICE void run_pass(const Args& args, u32 pass, u32 slot) {
+DEVICE void run_pass(const Args& args, u32 pass) {
     extern __shared__ uint4 shared_memory[];
     using ThisPass = Pass<FLOAT, VALUE_BYTES, THREADS, ITEMS>;
-    const u32 state = args.header->state[slot];
+    const u32 state = args.header->state[pass];
     if (!(state & RUN)) return;
     auto& shared = *reinterpret_cast<typename ThisPass::Shared*>(shared_memory);
-    ThisPass(args, shared, pass, slot, state).process();
+    ThisPass(args, shared, pass, state).process();
 }
 
 }  // namespace radsweep::onesweep

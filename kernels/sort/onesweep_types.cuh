@@ -47,12 +47,14 @@ struct Args {
     u32 stall_tile;    // for tests: this tile waits before its counts and before its sums
     u32 stall_cycles;
     Offset* segments;  // sampled keys of each, set to 0 by the host; then where each begins
+    u32 sample;        // one key of so many is sampled, a power of two
+    u32 padding;
 };
-ASSERT_LAYOUT(Args, 216,
+ASSERT_LAYOUT(Args, 224,
     AT(keys, 0) AT(values, 24) AT(control_bytes, 48) AT(header, 56) AT(bins, 64) AT(own, 72)
     AT(groups, 80) AT(device_count, 88) AT(n, 96) AT(order, 104) AT(order_again, 144) AT(flags, 184)
     AT(minus_one, 188) AT(finish_keys, 192) AT(segment_bits, 196) AT(stall_tile, 200)
-    AT(stall_cycles, 204) AT(segments, 208));
+    AT(stall_cycles, 204) AT(segments, 208) AT(sample, 216) AT(padding, 220));
 
 // PassState bits.
 constexpr u32 RUN = 1, COPY = 2, LAST = 4, TURNED = 8;
@@ -64,18 +66,14 @@ constexpr u32 SOURCE_SHIFT = 8, TARGET_SHIFT = 12;
 constexpr u32 LOWER = 255, TOP_SHIFT = 8, FINISH = 1u << 16, SEGMENTS = 1u << 17,
               IN_OUTPUT = 1u << 18;
 
-// Passes have a number: 0 to 7 those by each digit, then the two before segments, by the highest
-// digit but one and by the highest. Those by each digit may follow, by the same digits.
-constexpr u32 FIRST_OF_TWO = 8, PASSES = 10;
-
 struct Header {
     Outcome outcome;
-    u32 unsorted;   // 1: some key is less than the one before
-    u32 finished;   // blocks of the histogram kernel that ended
-    u32 copy_back;  // 1: the result is in the temporary buffer
-    u32 finish;     // 0, or how onesweep_finish.cuh ends the sort, as above
-    u32 next_tile[PASSES];
-    u32 state[PASSES];
+    u32 unsorted;      // 1: some key is less than the one before
+    u32 finished;      // blocks of the histogram kernel that ended
+    u32 copy_back;     // 1: the result is in the temporary buffer
+    u32 finish;        // 0, or how onesweep_finish.cuh ends the sort, as above
+    u32 next_tile[8];  // for each digit
+    u32 state[8];
     // These replace the states of the passes by each digit, and `copy_back`, if some segment has
     // more keys than a block sorts: `too_large` is 1 then.
     u32 otherwise[8];
@@ -83,11 +81,19 @@ struct Header {
     u32 too_large;
     u32 padding[2];
 };
-ASSERT_LAYOUT(Header, 176,
+ASSERT_LAYOUT(Header, 160,
     AT(outcome, 0) AT(unsorted, 32) AT(finished, 36) AT(copy_back, 40) AT(finish, 44)
-    AT(next_tile, 48) AT(state, 88) AT(otherwise, 128) AT(copy_back_otherwise, 160)
-    AT(too_large, 164) AT(padding, 168));
+    AT(next_tile, 48) AT(state, 80) AT(otherwise, 112) AT(copy_back_otherwise, 144)
+    AT(too_large, 148) AT(padding, 152));
 static_assert(sizeof(Header) <= adaptive::STATE_AT, "before that of adaptive.cu");
+
+// The two passes before segments have a header of their own, at this distance: those by each digit
+// may follow, by the same digits. It is their `Args::header`, so that all passes find tile and
+// state alike.
+constexpr u32 NEXT_HEADER = 256;
+DEVICE Header& two_passes(const Args& args) {
+    return *reinterpret_cast<Header*>(reinterpret_cast<char*>(args.header) + NEXT_HEADER);
+}
 
 // The highest bits of the window are a key's segment: where they begin in an ordered key.
 DEVICE u32 segment_shift(const Args& args) { return args.order.end - args.segment_bits; }

@@ -6,6 +6,8 @@ namespace radsweep {
 // Launches wait for each other.
 EMU_DEVICE void wait_for_stream() {}
 
+EMU_DEVICE void prefetch(const void*) {}
+
 EMU_DEVICE uint32_t lane_mask_le() { return ~0u >> (31 - emu_lane()); }
 
 // One exchange of the digits, instead of the eight ballots of the device.

@@ -40,7 +40,7 @@ pub struct Knobs {
     pub force_large: bool,
     /// Takes the launches of large inputs for any number of keys.
     pub no_small: bool,
-    /// Divides keys of 64 bits into segments even where there are few.
+    /// Divides keys into segments even where there are few.
     pub segments: bool,
     /// A tile of each pass, and the clock cycles that it waits inside the look-back.
     pub stall: Option<(u32, u32)>,

@@ -101,6 +101,13 @@ fn segments(gpu: &Gpu) -> Outcome {
             rig.check_all(keys, &gpu.options().bits(3..62))?;
             rig.check_all(keys, &gpu.options().bits(8..64))?;
             rig.check_all(&floats, &gpu.options())?;
+            let narrow: Vec<u32> = keys.iter().map(|key| (key >> 32) as u32).collect();
+            let floats: Vec<f32> = narrow.iter().map(|&key| f32::from_bits(key)).collect();
+            rig.check_all(&narrow, &gpu.options())?;
+            rig.check_all(&narrow, &gpu.orders()[1])?;
+            rig.check_all(&narrow, &gpu.options().bits(3..30))?;
+            rig.check_all(&narrow, &gpu.options().bits(8..32))?;
+            rig.check_all(&floats, &gpu.options())?;
         }
     }
     Ok(())

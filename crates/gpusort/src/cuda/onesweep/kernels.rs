@@ -1,8 +1,8 @@
 //! The loaded kernels of one image.
 
 use super::tuning::{
-    FINISHES, HISTOGRAM_SHARED, HISTOGRAM_THREADS, HISTOGRAM_WIDE_BYTES, Shapes, WIDE_SHARED,
-    histogram_copies,
+    FINISHES, HISTOGRAM_SHARED, HISTOGRAM_THREADS, HISTOGRAM_WIDE_BYTES, SEGMENT, Shapes,
+    WIDE_SHARED, histogram_copies,
 };
 use crate::cuda::tile::Tile;
 use crate::{KeyType, Result};
@@ -32,6 +32,8 @@ pub(super) struct Kernels {
     /// For each kind of key and size of a value, the end of a sort, where the device has the shared
     /// memory for it.
     finish: [[Option<(Kernel, Tile)>; 3]; 2],
+    /// The same for segments of keys of 4 bytes.
+    segment: [[Option<Kernel>; 3]; 2],
     /// The copy, for each size of a value (0, 4, 8 bytes).
     copy_back: [Kernel; 3],
 }
@@ -96,6 +98,21 @@ impl Kernels {
             let finish = |value_bytes| finish(kind, value_bytes);
             Ok::<_, crate::Error>([finish(0)?, finish(4)?, finish(8)?])
         };
+        let segment = |kind: &str, value_bytes: usize| {
+            let shared = SEGMENT.segment_shared_bytes(value_bytes);
+            if large || key_bytes == 8 || shared > device.info().shared_per_block_optin {
+                return Ok::<_, crate::Error>(None);
+            }
+            let (threads, items) = (SEGMENT.threads, SEGMENT.items);
+            let name = format!("onesweep_segment_{kind}_{value_bytes}_{threads}x{items}");
+            let kernel = module.kernel(&name)?;
+            kernel.set_max_dynamic_shared(shared)?;
+            Ok(Some(kernel))
+        };
+        let segment_of = |kind| {
+            let segment = |value_bytes| segment(kind, value_bytes);
+            Ok::<_, crate::Error>([segment(0)?, segment(4)?, segment(8)?])
+        };
         let segments = |kind| module.kernel(&format!("onesweep_segments_{kind}"));
         let copy_back = |bytes| module.kernel(&format!("onesweep_copy_back_{bytes}"));
         Ok(Self {
@@ -103,6 +120,7 @@ impl Kernels {
             pass: [passes("integer")?, passes("float")?],
             segments: [segments("integer")?, segments("float")?],
             finish: [finishes("integer")?, finishes("float")?],
+            segment: [segment_of("integer")?, segment_of("float")?],
             copy_back: [copy_back("0")?, copy_back("4")?, copy_back("8")?],
         })
     }
@@ -124,6 +142,11 @@ impl Kernels {
     /// Returns the end of a sort, if the device has it.
     pub fn finish(&self, key: KeyType, value_bytes: usize) -> Option<&(Kernel, Tile)> {
         self.finish[kind(key)][value_bytes / 4].as_ref()
+    }
+
+    /// Returns the end of a sort of keys of 4 bytes in segments, if the device has it.
+    pub fn segment(&self, key: KeyType, value_bytes: usize) -> Option<&Kernel> {
+        self.segment[kind(key)][value_bytes / 4].as_ref()
     }
 
     pub fn copy_back(&self, value_bytes: usize) -> &Kernel {

@@ -2,7 +2,7 @@
 //! `kernels/sort/onesweep_types.cuh`.
 
 use super::small_tuning::{LIMIT, MIN_TILE};
-use super::tuning::{DIGITS, FINISHES, GROUP, MAX_SEGMENT_BITS, MEAN_SEGMENTS, Shapes};
+use super::tuning::{DIGITS, FINISHES, GROUP, MAX_SEGMENT_BITS, MEAN_SEGMENTS, SEGMENT, Shapes};
 use crate::Result;
 use crate::cuda::adaptive;
 use crate::cuda::family::Shape;
@@ -43,13 +43,16 @@ pub(super) struct Args {
     pub stall_tile: u32,
     pub stall_cycles: u32,
     pub segments: DevicePtr<u8>,
+    /// One key of so many is sampled, a power of two.
+    pub sample: u32,
+    padding: u32,
 }
 
 assert_layout!(
-    Args, 216:
+    Args, 224:
     keys 0, values 24, control_bytes 48, header 56, bins 64, own 72, groups 80, device_count 88,
     n 96, order 104, order_again 144, flags 184, minus_one 188, finish_keys 192,
-    segment_bits 196, stall_tile 200, stall_cycles 204, segments 208,
+    segment_bits 196, stall_tile 200, stall_cycles 204, segments 208, sample 216, padding 220,
 );
 
 /// Flag of [`Args`]: a kernel of adaptive.cu was launched before.
@@ -58,8 +61,9 @@ pub(super) const NEARLY_SORTED: u32 = 4;
 /// histogram run at once and set them to 0.
 pub(super) const CLEARED: u32 = 8;
 
-/// The first of the two passes before segments.
-pub(super) const FIRST_OF_TWO: u32 = 8;
+/// Where the header of the two passes before segments is, in bytes from the first: `NEXT_HEADER` in
+/// onesweep_types.cuh.
+pub(super) const NEXT_HEADER: usize = 256;
 
 impl Args {
     /// Returns arguments with order, window and number of keys. The caller fills in the buffers.
@@ -84,9 +88,9 @@ pub(super) struct Header {
     pub finished: u32,
     pub copy_back: u32,
     pub finish: u32,
-    /// For each digit, then for the two passes before segments.
-    pub next_tile: [u32; 10],
-    pub state: [u32; 10],
+    /// For each digit.
+    pub next_tile: [u32; 8],
+    pub state: [u32; 8],
     /// The states instead, and the flag, if a segment is too large for a block.
     pub otherwise: [u32; 8],
     pub copy_back_otherwise: u32,
@@ -95,9 +99,9 @@ pub(super) struct Header {
 }
 
 assert_layout!(
-    Header, 176:
-    outcome 0, unsorted 32, finished 36, copy_back 40, finish 44, next_tile 48, state 88,
-    otherwise 128, copy_back_otherwise 160, too_large 164, padding 168,
+    Header, 160:
+    outcome 0, unsorted 32, finished 36, copy_back 40, finish 44, next_tile 48, state 80,
+    otherwise 112, copy_back_otherwise 144, too_large 148, padding 152,
 );
 
 /// The properties of a sort that determine its shapes and its scratch memory.
@@ -147,7 +151,7 @@ impl Sizes {
     }
 
     /// Returns the number of highest bits that divide keys into segments, each of which a block
-    /// sorts; 0 if there are too many keys, or keys of 32 bits.
+    /// sorts; 0 if there are too many keys.
     pub fn segment_bits(&self) -> u32 {
         match self.wanted_segment_bits() {
             bits if bits <= MAX_SEGMENT_BITS && !self.large => bits,
@@ -155,13 +159,40 @@ impl Sizes {
         }
     }
 
-    fn wanted_segment_bits(&self) -> u32 {
-        if self.key_bytes != 8 {
-            return 0;
+    /// Returns the shape of the blocks that each sort a segment.
+    pub fn segment_tile(&self) -> Tile {
+        if self.key_bytes == 4 {
+            SEGMENT
+        } else {
+            Tile::of(&FINISHES, self.key_bytes, self.value_bytes)
         }
-        let in_block = Tile::of(&FINISHES, self.key_bytes, self.value_bytes).keys();
-        let segments = self.n.div_ceil(in_block / MEAN_SEGMENTS).max(DIGITS);
-        u64::BITS - (segments - 1).leading_zeros()
+    }
+
+    /// Returns the most keys of a segment. A word of 32 bits has room for those of a key that its
+    /// segment leaves and for where the key was.
+    pub fn max_segment(&self) -> u64 {
+        let keys = self.segment_tile().keys();
+        if self.key_bytes == 8 || self.value_bytes == 0 {
+            return keys;
+        }
+        keys.min(1 << self.segment_bits())
+    }
+
+    /// Returns of how many keys one is sampled: of fewer where segments are large, so that chance
+    /// does not make one seem too large.
+    pub fn sample(&self) -> u32 {
+        let large = self.n >> self.segment_bits() > self.max_segment() / 4;
+        if large { 64 } else { 256 }
+    }
+
+    fn wanted_segment_bits(&self) -> u32 {
+        let bits_of = |count: u64| count.next_power_of_two().ilog2();
+        let mean = self.segment_tile().keys() / MEAN_SEGMENTS[self.key_bytes / 8];
+        let bits = bits_of(self.n.div_ceil(mean).max(DIGITS));
+        if self.key_bytes == 8 || self.value_bytes == 0 {
+            return bits;
+        }
+        bits.max(bits_of(2 * self.n).div_ceil(2))
     }
 
     /// Returns the bytes of a word for each segment, and one more. They do not shrink where there
@@ -199,8 +230,8 @@ pub(super) struct Regions<'a> {
     pub windows: SliceMut<'a, u8>,
 }
 
-/// Bytes reserved for the header.
-pub(in crate::cuda) const HEADER_BYTES: usize = 256;
+/// Bytes reserved for both headers.
+pub(in crate::cuda) const HEADER_BYTES: usize = 2 * NEXT_HEADER;
 
 /// Bytes reserved for `Header` in onesweep_small_types.cuh.
 const SMALL_HEADER_BYTES: usize = 256;
@@ -253,15 +284,18 @@ mod tests {
     /// Around the max of keys that are divided into segments, and of 32-bit offsets.
     #[test]
     fn more_keys_need_no_less_memory() {
-        for value_bytes in [0, 4, 8] {
-            for limit in [1 << 27, 3 << 26, SMALL_LIMIT] {
+        let payloads = [4, 8]
+            .into_iter()
+            .flat_map(|key| [0, 4, 8].map(|value| (key, value)));
+        for (key_bytes, value_bytes) in payloads {
+            for limit in [1 << 27, 3 << 26, 1 << 28, SMALL_LIMIT] {
                 let bytes = |n| {
                     let large = n > SMALL_LIMIT;
                     let sizes = Sizes {
                         n,
-                        key_bytes: 8,
+                        key_bytes,
                         value_bytes,
-                        shapes: Shapes::new(8, value_bytes, 0, large),
+                        shapes: Shapes::new(key_bytes, value_bytes, 0, large),
                         large,
                     };
                     let bits = sizes.segment_bits();
@@ -269,15 +303,20 @@ mod tests {
                     (bits, bytes.expect("no overflow"))
                 };
                 let (few, many) = (bytes(limit), bytes(limit + 1));
-                assert!(few.1 <= many.1, "{value_bytes}, {limit}: {few:?} {many:?}");
-                assert!(limit != 1 << 27 || value_bytes == 0 || (few.0, many.0) == (16, 0));
-                assert!(limit != 3 << 26 || value_bytes > 0 || (few.0, many.0) == (16, 0));
+                let what = (key_bytes, value_bytes, limit);
+                assert!(few.1 <= many.1, "{what:?}: {few:?} {many:?}");
+                let last = match what {
+                    (4, ..) => 1 << 28,
+                    (_, 0, _) => 3 << 26,
+                    _ => 1 << 27,
+                };
+                assert!(limit != last || (few.0, many.0) == (16, 0), "{what:?}");
             }
         }
     }
 
     #[test]
     fn the_header_fits() {
-        assert!(size_of::<Header>() <= HEADER_BYTES);
+        assert!(size_of::<Header>() <= NEXT_HEADER);
     }
 }

@@ -14,14 +14,15 @@ use super::context::Context;
 use super::family::{Family, Shape, Task, measured};
 use super::order::KeyOrder;
 use crate::Result;
-use crate::cuda::tile::Tile;
 use gpu::{ByValue, DevicePtr, Kernel, Launch, Layout, SliceMut, Stream};
 use kernels::Kernels;
 pub(super) use layout::HEADER_BYTES;
-use layout::{Args, CLEARED, FIRST_OF_TWO, Header, NEARLY_SORTED, Regions, Sizes, carve};
+use layout::{Args, CLEARED, Header, NEARLY_SORTED, NEXT_HEADER, Regions, Sizes, carve};
 use small::Input;
 use std::sync::Arc;
-use tuning::{DIGITS, HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, SEGMENT_THREADS, Shapes};
+use tuning::{
+    DIGITS, HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, SEGMENT_THREADS, SEGMENTS_FROM, Shapes,
+};
 
 /// The family of Adinets and Merrill 2022.
 #[derive(Debug)]
@@ -97,11 +98,12 @@ fn sort_large(
 ) -> Result<()> {
     let (shape, in_place) = (&task.shape, task.in_place());
     let kernels = kernels(context, sizes)?;
-    let finish = finish_of(context, &kernels, task, sizes);
-    let segment_bits = finish.map_or(0, |(.., bits)| bits);
+    let finish = Finish::of(context, &kernels, task, sizes);
+    let segment_bits = finish.as_ref().map_or(0, |finish| finish.segment_bits);
     let mut args = arguments(context, task, sizes, &regions);
-    args.finish_keys = finish.map_or(0, |(_, tile, _)| tile.keys() as u32);
+    args.finish_keys = finish.as_ref().map_or(0, |finish| finish.max_keys);
     args.segment_bits = segment_bits;
+    args.sample = sizes.sample();
     if segment_bits > 0 {
         context.mark(stream, "clear sample")?;
         stream.fill_bytes(regions.segments, 0)?;
@@ -129,17 +131,19 @@ fn sort_large(
     let tiles = u32::try_from(sizes.tiles()).unwrap_or(u32::MAX); // `limit` admits no more
     let launch = Launch::linear(tiles, sizes.tile().threads).dynamic_shared(sizes.shared_bytes());
     let digits = task.order.digits(8);
-    let pass = |name, digit: u32, slot: u32| {
+    let pass = |name, args: Args, digit: u32| {
         context.mark(stream, name)?;
         let kernel = kernels.pass(shape.key, sizes.value_bytes, sizes.n);
         // SAFETY: `Args` is the kernels' struct; its buffers have `n` elements each, as a `Task`
         // promises, and the scratch regions the sizes that the kernels count on.
-        unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), digit, slot])? };
+        unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args), digit])? };
         Ok::<_, crate::Error>(())
     };
     if segment_bits > 0 {
-        pass("highest digit but one", digits - 2, FIRST_OF_TWO)?;
-        pass("highest digit", digits - 1, FIRST_OF_TWO + 1)?;
+        let mut two = args;
+        two.header = args.header.byte_add(NEXT_HEADER as u64);
+        pass("highest digit but one", two, digits - 2)?;
+        pass("highest digit", two, digits - 1)?;
         context.mark(stream, "segments")?;
         let blocks = (1_u32 << segment_bits).div_ceil(SEGMENT_THREADS - 1);
         let launch = Launch::linear(blocks, SEGMENT_THREADS);
@@ -149,15 +153,14 @@ fn sort_large(
     }
     // Without digits one launch remains, which copies the keys to the output.
     for digit in 0..digits.max(1) {
-        pass(PASS_NAMES[digit as usize], digit, digit)?;
+        pass(PASS_NAMES[digit as usize], args, digit)?;
     }
-    if let Some((kernel, tile, _)) = finish {
+    if let Some(finish) = finish {
         context.mark(stream, "finish")?;
-        let shared = tile.finish_shared_bytes(sizes.key_bytes, sizes.value_bytes);
         let blocks = 1 << segment_bits.max(DIGITS.ilog2());
-        let launch = Launch::linear(blocks, tile.threads).dynamic_shared(shared);
+        let launch = Launch::linear(blocks, finish.threads).dynamic_shared(finish.shared_bytes);
         // SAFETY: `Args` is the kernel's struct, with the same buffers as for the passes.
-        unsafe { stream.launch(kernel, &launch, &gpu::args![ByValue(args)])? };
+        unsafe { stream.launch(finish.kernel, &launch, &gpu::args![ByValue(args)])? };
     }
     if in_place || segment_bits > 0 {
         context.mark(stream, "copy back")?;
@@ -190,27 +193,66 @@ fn arguments(context: &Context, task: &Task, sizes: &Sizes, regions: &Regions<'_
     args
 }
 
-/// Returns the kernel that ends the sort on chip, its shape, and the bits of segments (0: the keys
-/// of a highest digit), where a block may hold the keys of each.
-fn finish_of<'a>(
-    context: &Context,
-    kernels: &'a Kernels,
-    task: &Task,
-    sizes: &Sizes,
-) -> Option<(&'a Kernel, Tile, u32)> {
-    let (kernel, tile) = kernels.finish(task.shape.key, sizes.value_bytes)?;
-    if sizes.n <= tile.keys() * DIGITS / 32 * 31 && !context.config.knobs.segments {
-        return Some((kernel, *tile, 0));
+/// The end of a sort on chip, by onesweep_finish.cuh.
+struct Finish<'a> {
+    kernel: &'a Kernel,
+    threads: u32,
+    shared_bytes: u32,
+    /// Most keys that a block sorts.
+    max_keys: u32,
+    /// The bits of segments; 0: a block sorts the keys of a highest digit.
+    segment_bits: u32,
+}
+
+impl<'a> Finish<'a> {
+    /// Returns the end on chip where blocks may hold the keys of each highest digit or segment.
+    fn of(context: &Context, kernels: &'a Kernels, task: &Task, sizes: &Sizes) -> Option<Self> {
+        let (key_bytes, value_bytes) = (sizes.key_bytes, sizes.value_bytes);
+        let (kernel, tile) = kernels.finish(task.shape.key, value_bytes)?;
+        let shared_bytes = tile.finish_shared_bytes(key_bytes, value_bytes);
+        let of_digit = Self {
+            kernel,
+            threads: tile.threads,
+            shared_bytes,
+            max_keys: tile.keys() as u32,
+            segment_bits: 0,
+        };
+        let wanted = context.config.knobs.segments;
+        if sizes.n <= tile.keys() * DIGITS / 32 * 31 && !wanted {
+            return Some(of_digit);
+        }
+        // The passes before are by two digits, and more must be left. In place, blocks would read
+        // values that others have replaced.
+        let (bits, window) = (sizes.segment_bits(), task.order.digits(1));
+        let digits = task.order.digits(8);
+        if bits == 0
+            || digits <= 2
+            || bits > window - (digits - 2) * 8
+            || task.in_place() && value_bytes > 0
+        {
+            return None;
+        }
+        let of_segment = Self {
+            max_keys: sizes.max_segment() as u32,
+            segment_bits: bits,
+            ..of_digit
+        };
+        if key_bytes == 8 {
+            return Some(of_segment);
+        }
+        // Words are keys, without what comparing takes from them.
+        let restored = window == 32 && (value_bytes > 0 || !task.shape.key.is_float());
+        if !restored || sizes.n < SEGMENTS_FROM && !wanted {
+            return None;
+        }
+        let tile = sizes.segment_tile();
+        Some(Self {
+            kernel: kernels.segment(task.shape.key, value_bytes)?,
+            threads: tile.threads,
+            shared_bytes: tile.segment_shared_bytes(value_bytes),
+            ..of_segment
+        })
     }
-    // The passes before are by two digits, and more must be left. In place, blocks would read
-    // values that others have replaced.
-    let (bits, window) = (sizes.segment_bits(), task.order.digits(1));
-    let digits = task.order.digits(8);
-    let possible = bits > 0
-        && digits > 2
-        && bits <= window - (digits - 2) * 8
-        && !(task.in_place() && sizes.value_bytes > 0);
-    possible.then_some((kernel, *tile, bits))
 }
 
 const PASS_NAMES: [&str; 8] = [

@@ -59,12 +59,22 @@ pub(super) const FINISHES: Tiles = [
 /// Max bits that divide keys into segments: those of two digits.
 pub(super) const MAX_SEGMENT_BITS: u32 = 16;
 
-/// How many mean segments a block of [`FINISHES`] could hold, at least. Then a sample of one key
-/// in 256 tells random keys, whose largest segment has up to 1.14 times the mean, from keys that
-/// crowd. Keys of 32 bits are not divided: on an H200 2^28 of them took 4.1 to 4.2 ms with two
-/// passes and segments, of twice that mean too, and 4.14 with four passes; 2^28 pairs 6.8 to 7.0
-/// and 6.8; 2^23 keys 0.21 and 0.20.
-pub(super) const MEAN_SEGMENTS: u64 = 4;
+/// The shape of blocks that each sort a segment of `u32` keys. Four of them share a multiprocessor.
+///
+/// H200, 2^28 `u32` keys, the kernel alone, at an earlier state of it: 512x32 1.39 ms, **256x32
+/// 1.06**.
+pub(super) const SEGMENT: Tile = tile(256, 32);
+
+/// How many mean segments a block could hold, at least, for keys of 4 and 8 bytes. The sample of
+/// keys (onesweep_histogram.cuh) then tells random keys, whose largest segment has up to 1.14 times
+/// the mean, from keys that crowd.
+pub(super) const MEAN_SEGMENTS: [u64; 2] = [2, 4];
+
+/// Min keys of 4 bytes that are divided into segments.
+///
+/// H200, ms, and without: 6.4 million keys 0.161 and 0.165, 2^23 keys 0.193 and 0.196; 6.4 million
+/// pairs 0.198 and 0.215. Fewer are not measured.
+pub(super) const SEGMENTS_FROM: u64 = 6 << 20;
 
 /// Threads of a block that finds segments. Not measured.
 pub(super) const SEGMENT_THREADS: u32 = 256;
@@ -117,8 +127,16 @@ impl Tile {
     /// the keys, and if there are values two bytes a key.
     pub(super) fn finish_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
         let keys = self.threads * self.items;
+        let counters = self.threads / 32 * 256 * 4 + 128;
         let origins = if value_bytes == 0 { 8 } else { 2 * keys };
-        self.threads / 32 * 256 * 4 + 16 + 64 + keys * key_bytes as u32 + origins
+        counters + 64 + 16 + (keys + 16) * key_bytes as u32 + origins
+    }
+
+    /// The same of the kernels for segments of `u32` keys.
+    pub(super) fn segment_shared_bytes(self, value_bytes: usize) -> u32 {
+        let keys = self.threads * self.items;
+        let exchange = (4 * (keys + 16)).max(keys * value_bytes as u32);
+        self.threads / 32 * 256 * 4 + 128 + 64 + 16 + exchange + 8
     }
 
     /// Returns the bytes of the kernel's `Pass::Shared`: 256 counters for each warp, 256 offsets,
