@@ -61,10 +61,6 @@ pub(super) const NEARLY_SORTED: u32 = 4;
 /// histogram run at once and set them to 0.
 pub(super) const CLEARED: u32 = 8;
 
-/// Where the header of the two passes before segments is, in bytes from the first: `NEXT_HEADER` in
-/// onesweep_types.cuh.
-pub(super) const NEXT_HEADER: usize = 256;
-
 impl Args {
     /// Returns arguments with order, window and number of keys. The caller fills in the buffers.
     pub fn new(order: KeyOrder, n: u64) -> Self {
@@ -230,8 +226,9 @@ pub(super) struct Regions<'a> {
     pub windows: SliceMut<'a, u8>,
 }
 
-/// Bytes reserved for both headers.
-pub(in crate::cuda) const HEADER_BYTES: usize = 2 * NEXT_HEADER;
+/// Bytes reserved for a header. That of the two passes before segments is behind the first:
+/// `NEXT_HEADER` in onesweep_types.cuh.
+pub(in crate::cuda) const HEADER_BYTES: usize = 256;
 
 /// Bytes reserved for `Header` in onesweep_small_types.cuh.
 const SMALL_HEADER_BYTES: usize = 256;
@@ -256,7 +253,7 @@ pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Region
     // A size that overflows saturates, and `take` refuses it.
     let n = usize::try_from(sizes.n).unwrap_or(usize::MAX);
     let digits = 256 * sizes.offset_bytes();
-    let bins_end = HEADER_BYTES + sizes.key_bytes * digits;
+    let bins_end = 2 * HEADER_BYTES + sizes.key_bytes * digits;
     let tiles = usize::try_from(sizes.shapes.max_tiles(sizes.n)).unwrap_or(usize::MAX);
     let own_end = tiles.saturating_mul(digits).saturating_add(bins_end);
     let control_bytes = tiles
@@ -266,7 +263,7 @@ pub(super) fn carve<'a>(layout: &mut Layout<'a>, sizes: &Sizes) -> Result<Region
     Ok(Regions {
         control: layout.take(control_bytes.max(small_scratch_bytes(sizes.n)))?,
         control_bytes: control_bytes as u64,
-        bins: HEADER_BYTES as u64,
+        bins: 2 * HEADER_BYTES as u64,
         own: bins_end as u64,
         groups: own_end as u64,
         segments: layout.take(sizes.segment_bytes())?,
@@ -317,6 +314,6 @@ mod tests {
 
     #[test]
     fn the_header_fits() {
-        assert!(size_of::<Header>() <= NEXT_HEADER);
+        assert!(size_of::<Header>() <= HEADER_BYTES);
     }
 }

@@ -17,7 +17,7 @@ use crate::Result;
 use gpu::{ByValue, DevicePtr, Kernel, Launch, Layout, SliceMut, Stream};
 use kernels::Kernels;
 pub(super) use layout::HEADER_BYTES;
-use layout::{Args, CLEARED, Header, NEARLY_SORTED, NEXT_HEADER, Regions, Sizes, carve};
+use layout::{Args, CLEARED, Header, NEARLY_SORTED, Regions, Sizes, carve};
 use small::Input;
 use std::sync::Arc;
 use tuning::{
@@ -141,7 +141,7 @@ fn sort_large(
     };
     if segment_bits > 0 {
         let mut two = args;
-        two.header = args.header.byte_add(NEXT_HEADER as u64);
+        two.header = args.header.byte_add(HEADER_BYTES as u64);
         pass("highest digit but one", two, digits - 2)?;
         pass("highest digit", two, digits - 1)?;
         context.mark(stream, "segments")?;
