@@ -24,20 +24,21 @@
 //
 // H200, 2026-11-29, milliseconds between two events, and before with a pass for each digit:
 //
-//   u32 keys    3 million 0.061, 0.098     2^24 0.30, 0.33    2^28 3.3, 4.13
-//   u32 pairs   1.5 million 0.060, 0.087   2^24 0.40, 0.48    2^28 5.0, 6.70
-//   u64 keys    2^20 0.060, 0.117          2^24 0.6, 0.91
+//   u32 keys    3 million 0.061, 0.098     2^24 0.29, 0.33    2^28 3.30, 4.13
+//   u32 pairs   1.5 million 0.060, 0.087   2^24 0.40, 0.48    2^28 5.01, 6.70
+//   u64 keys    2^20 0.065, 0.117          2^24 0.53, 0.91
 //
-// Of 2^28 u32 keys a block takes 96 % of a millisecond, of pairs 1.34: 74 and 95 instructions of a
-// warp for 32 keys, of which the network is 11 and 3 more a round; 3.3 are issued a cycle. Reading
-// and writing takes half of that. Before, each word was compared with those of its bin: 156
-// instructions, and a gather of values from memory, 1.6 and 3.1 ms. A check whether a thread has a
-// key, around an atomic or before a load is used, made the warp wait for each: 96 instructions,
-// 1.35 ms. Of 3.8 million keys, whose bins have a mean of 3.6, 164 instructions became TODO.
+// A block for each segment of 2^28 u32 keys takes 0.96 ms in all, of pairs 1.34, of which reading
+// and writing would take 0.5 and 1.05: 74 and 95 instructions of a warp for 32 keys, at 3.3 and 3.0
+// a cycle. The network is 11 of them, and 3 more a round. What it took to get there, for keys and
+// pairs: comparing each key with those of its bin, and gathering values from memory, 1.6 and 3.1
+// (156 instructions for keys); the network, 1.06 and 2.18; values through shared memory, 1.8 for
+// pairs; no branch around an atomic or a load, for which a warp waited at each of its keys.
 //
-// Tried for keys that are compared: by digits only, 76 instructions; insertion in place by a thread
-// for each 8 bins, 1 to 2 slower, as lanes wait for the one that moves most. A network for words of
-// 64 bits, 6 instructions for each 2 of 32: 2^24 u64 keys 0.63.
+// Tried instead of comparing, when that took 70 us for 3 million u32 keys: by digits only, 76;
+// insertion in place by a thread for each 8 bins, 71 to 72, as lanes wait for the one that moves
+// most. And the network for words of 64 bits, which takes 3 times the instructions: 2^24 u64 keys
+// 0.63 ms.
 #pragma once
 
 #include "block/odd_even.cuh"
