@@ -6,7 +6,7 @@ use super::tuning::{
 };
 use crate::cuda::tile::Tile;
 use crate::{KeyType, Result};
-use gpu::{Device, Kernel};
+use gpu::{Device, Kernel, Module};
 use radsweep_kernels as images;
 
 /// A kernel that counts digits.
@@ -19,6 +19,28 @@ pub(super) struct Histogram {
     pub shared: u32,
 }
 
+/// A kernel that ends a sort on chip.
+#[derive(Debug)]
+pub(super) struct End {
+    pub kernel: Kernel,
+    pub tile: Tile,
+    /// The bytes of shared memory of a block.
+    pub shared: u32,
+}
+
+impl End {
+    fn load(module: &Module, name: &str, tile: Tile, shared: u32) -> Result<Self> {
+        let name = format!("onesweep_{name}_{}x{}", tile.threads, tile.items);
+        let kernel = module.kernel(&name)?;
+        kernel.set_max_dynamic_shared(shared)?;
+        Ok(Self {
+            kernel,
+            tile,
+            shared,
+        })
+    }
+}
+
 /// The kernels for one key width and one offset width.
 #[derive(Debug)]
 pub(super) struct Kernels {
@@ -29,11 +51,9 @@ pub(super) struct Kernels {
     pass: [[(Shapes, [Kernel; 2]); 3]; 2],
     /// For each kind of key, what finds segments.
     segments: [Kernel; 2],
-    /// For each kind of key and size of a value, the end of a sort, where the device has the shared
-    /// memory for it.
-    finish: [[Option<(Kernel, Tile)>; 3]; 2],
-    /// The same for segments of keys of 4 bytes.
-    segment: [[Option<Kernel>; 3]; 2],
+    /// For each kind of key and size of a value, the ends of a sort, for the keys of a digit and for
+    /// segments, where the device has the shared memory for it.
+    ends: [[[Option<End>; 2]; 3]; 2],
     /// The copy, for each size of a value (0, 4, 8 bytes).
     copy_back: [Kernel; 3],
 }
@@ -82,36 +102,27 @@ impl Kernels {
         let many = if is_wide { wide } else { few };
         let histograms =
             |kind| Ok::<_, crate::Error>([histogram(kind, few)?, histogram(kind, many)?]);
+        let end = |name: &str, value_bytes: usize, tile: Tile, shared: u32| {
+            if large || shared > device.info().shared_per_block_optin {
+                return Ok(None);
+            }
+            End::load(&module, &format!("{name}_{value_bytes}"), tile, shared).map(Some)
+        };
         let finish = |kind: &str, value_bytes: usize| {
             let tile = Tile::of(&FINISHES, key_bytes, value_bytes);
             let shared = tile.finish_shared_bytes(key_bytes, value_bytes);
-            if large || shared > device.info().shared_per_block_optin {
-                return Ok::<_, crate::Error>(None);
-            }
-            let (threads, items) = (tile.threads, tile.items);
-            let name = format!("onesweep_finish_{kind}_{value_bytes}_{threads}x{items}");
-            let kernel = module.kernel(&name)?;
-            kernel.set_max_dynamic_shared(shared)?;
-            Ok(Some((kernel, tile)))
-        };
-        let finishes = |kind| {
-            let finish = |value_bytes| finish(kind, value_bytes);
-            Ok::<_, crate::Error>([finish(0)?, finish(4)?, finish(8)?])
+            end(&format!("finish_{kind}"), value_bytes, tile, shared)
         };
         let segment = |kind: &str, value_bytes: usize| {
-            let shared = SEGMENT.segment_shared_bytes(value_bytes);
-            if large || key_bytes == 8 || shared > device.info().shared_per_block_optin {
-                return Ok::<_, crate::Error>(None);
+            if key_bytes == 8 {
+                return finish(kind, value_bytes);
             }
-            let (threads, items) = (SEGMENT.threads, SEGMENT.items);
-            let name = format!("onesweep_segment_{kind}_{value_bytes}_{threads}x{items}");
-            let kernel = module.kernel(&name)?;
-            kernel.set_max_dynamic_shared(shared)?;
-            Ok(Some(kernel))
+            let shared = SEGMENT.segment_shared_bytes(value_bytes);
+            end(&format!("segment_{kind}"), value_bytes, SEGMENT, shared)
         };
-        let segment_of = |kind| {
-            let segment = |value_bytes| segment(kind, value_bytes);
-            Ok::<_, crate::Error>([segment(0)?, segment(4)?, segment(8)?])
+        let ends = |kind| {
+            let of = |bytes| Ok::<_, crate::Error>([finish(kind, bytes)?, segment(kind, bytes)?]);
+            Ok::<_, crate::Error>([of(0)?, of(4)?, of(8)?])
         };
         let segments = |kind| module.kernel(&format!("onesweep_segments_{kind}"));
         let copy_back = |bytes| module.kernel(&format!("onesweep_copy_back_{bytes}"));
@@ -119,8 +130,7 @@ impl Kernels {
             histogram: [histograms("integer")?, histograms("float")?],
             pass: [passes("integer")?, passes("float")?],
             segments: [segments("integer")?, segments("float")?],
-            finish: [finishes("integer")?, finishes("float")?],
-            segment: [segment_of("integer")?, segment_of("float")?],
+            ends: [ends("integer")?, ends("float")?],
             copy_back: [copy_back("0")?, copy_back("4")?, copy_back("8")?],
         })
     }
@@ -139,14 +149,9 @@ impl Kernels {
         &self.segments[kind(key)]
     }
 
-    /// Returns the end of a sort, if the device has it.
-    pub fn finish(&self, key: KeyType, value_bytes: usize) -> Option<&(Kernel, Tile)> {
-        self.finish[kind(key)][value_bytes / 4].as_ref()
-    }
-
-    /// Returns the end of a sort of keys of 4 bytes in segments, if the device has it.
-    pub fn segment(&self, key: KeyType, value_bytes: usize) -> Option<&Kernel> {
-        self.segment[kind(key)][value_bytes / 4].as_ref()
+    /// Returns the ends of a sort, for the keys of a digit and for segments, if there are any.
+    pub fn ends(&self, key: KeyType, value_bytes: usize) -> &[Option<End>; 2] {
+        &self.ends[kind(key)][value_bytes / 4]
     }
 
     pub fn copy_back(&self, value_bytes: usize) -> &Kernel {

@@ -14,8 +14,8 @@ use super::context::Context;
 use super::family::{Family, Shape, Task, measured};
 use super::order::KeyOrder;
 use crate::Result;
-use gpu::{ByValue, DevicePtr, Kernel, Launch, Layout, SliceMut, Stream};
-use kernels::Kernels;
+use gpu::{ByValue, DevicePtr, Launch, Layout, SliceMut, Stream};
+use kernels::{End, Kernels};
 pub(super) use layout::HEADER_BYTES;
 use layout::{Args, CLEARED, Header, NEARLY_SORTED, Regions, Sizes, carve};
 use small::Input;
@@ -158,9 +158,10 @@ fn sort_large(
     if let Some(finish) = finish {
         context.mark(stream, "finish")?;
         let blocks = 1 << segment_bits.max(DIGITS.ilog2());
-        let launch = Launch::linear(blocks, finish.threads).dynamic_shared(finish.shared_bytes);
+        let end = finish.end;
+        let launch = Launch::linear(blocks, end.tile.threads).dynamic_shared(end.shared);
         // SAFETY: `Args` is the kernel's struct, with the same buffers as for the passes.
-        unsafe { stream.launch(finish.kernel, &launch, &gpu::args![ByValue(args)])? };
+        unsafe { stream.launch(&end.kernel, &launch, &gpu::args![ByValue(args)])? };
     }
     if in_place || segment_bits > 0 {
         context.mark(stream, "copy back")?;
@@ -195,9 +196,7 @@ fn arguments(context: &Context, task: &Task, sizes: &Sizes, regions: &Regions<'_
 
 /// The end of a sort on chip, by onesweep_finish.cuh.
 struct Finish<'a> {
-    kernel: &'a Kernel,
-    threads: u32,
-    shared_bytes: u32,
+    end: &'a End,
     /// Most keys that a block sorts.
     max_keys: u32,
     /// The bits of segments; 0: a block sorts the keys of a highest digit.
@@ -207,50 +206,33 @@ struct Finish<'a> {
 impl<'a> Finish<'a> {
     /// Returns the end on chip where blocks may hold the keys of each highest digit or segment.
     fn of(context: &Context, kernels: &'a Kernels, task: &Task, sizes: &Sizes) -> Option<Self> {
-        let (key_bytes, value_bytes) = (sizes.key_bytes, sizes.value_bytes);
-        let (kernel, tile) = kernels.finish(task.shape.key, value_bytes)?;
-        let shared_bytes = tile.finish_shared_bytes(key_bytes, value_bytes);
-        let of_digit = Self {
-            kernel,
-            threads: tile.threads,
-            shared_bytes,
-            max_keys: tile.keys() as u32,
-            segment_bits: 0,
-        };
+        let [of_digit, of_segment] = kernels.ends(task.shape.key, sizes.value_bytes);
+        let (end, values) = (of_digit.as_ref()?, sizes.value_bytes > 0);
         let wanted = context.config.knobs.segments;
-        if sizes.n <= tile.keys() * DIGITS / 32 * 31 && !wanted {
-            return Some(of_digit);
+        if sizes.n <= end.tile.keys() * DIGITS / 32 * 31 && !wanted {
+            return Some(Self {
+                end,
+                max_keys: end.tile.keys() as u32,
+                segment_bits: 0,
+            });
         }
+        let (segment_bits, window) = (sizes.segment_bits(), task.order.digits(1));
+        let digits = task.order.digits(8);
         // The passes before are by two digits, and more must be left. In place, blocks would read
         // values that others have replaced.
-        let (bits, window) = (sizes.segment_bits(), task.order.digits(1));
-        let digits = task.order.digits(8);
-        if bits == 0
-            || digits <= 2
-            || bits > window - (digits - 2) * 8
-            || task.in_place() && value_bytes > 0
-        {
-            return None;
+        let mut possible = segment_bits > 0
+            && digits > 2
+            && segment_bits <= window - (digits - 2) * 8
+            && !(task.in_place() && values);
+        if sizes.key_bytes == 4 {
+            // A block makes keys again of the bits that it sorts.
+            let restored = window == 32 && (values || !task.shape.key.is_float());
+            possible &= restored && (sizes.n >= SEGMENTS_FROM || wanted);
         }
-        let of_segment = Self {
+        of_segment.as_ref().filter(|_| possible).map(|end| Self {
+            end,
             max_keys: sizes.max_segment() as u32,
-            segment_bits: bits,
-            ..of_digit
-        };
-        if key_bytes == 8 {
-            return Some(of_segment);
-        }
-        // Words are keys, without what comparing takes from them.
-        let restored = window == 32 && (value_bytes > 0 || !task.shape.key.is_float());
-        if !restored || sizes.n < SEGMENTS_FROM && !wanted {
-            return None;
-        }
-        let tile = sizes.segment_tile();
-        Some(Self {
-            kernel: kernels.segment(task.shape.key, value_bytes)?,
-            threads: tile.threads,
-            shared_bytes: tile.segment_shared_bytes(value_bytes),
-            ..of_segment
+            segment_bits,
         })
     }
 }
