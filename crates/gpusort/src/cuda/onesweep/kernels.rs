@@ -51,8 +51,8 @@ pub(super) struct Kernels {
     pass: [[(Shapes, [Kernel; 2]); 3]; 2],
     /// For each kind of key, what finds segments.
     segments: [Kernel; 2],
-    /// For each kind of key and size of a value, the ends of a sort, for the keys of a digit and for
-    /// segments, where the device has the shared memory for it.
+    /// For each kind of key and size of a value, the ends of a sort: for the keys of a digit and
+    /// for segments, where the device has the shared memory for it.
     ends: [[[Option<End>; 2]; 3]; 2],
     /// The copy, for each size of a value (0, 4, 8 bytes).
     copy_back: [Kernel; 3],
