@@ -38,12 +38,12 @@
 //   finish        one block a digit, or a segment, up to a number of keys of each; ends at once if
 //                 not planned
 //     1  sort all keys of one highest digit, or segment, in shared memory (onesweep_finish.cuh)
-//   copy_back     only for sorts in place, and after segments: when passes left the result in the
-//                 temporary buffer
+//   copy_back     only for sorts in place: when passes left the result in the temporary buffer
 //
 // Bytes a key of B bytes with a value of V bytes, P passes run: B for the histogram and 2 P (B + V)
 // for the passes, and about 6 KiB a tile and pass of look-back words (1 written, 3.5 read in the
-// group, the rest of groups), mostly in L2. Four passes over u32: 36, pairs 68.
+// group, the rest of groups), mostly in L2. Four passes over u32: 36, pairs 68. Two and segments:
+// 28 and 52.
 //
 // Instructions a key and pass, counted in the SASS for sm_90 (u32 keys, at that time 20 a thread):
 // 5 to load and count, 41 to rank and put (28 of them match_digit), 9 to write, about 12 more for
@@ -86,7 +86,7 @@ namespace radsweep::onesweep {
 template <u32 VALUE_BYTES>
 DEVICE void copy_back(const Args& args) {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
-    if (args.header->copy_back == 0) return;
+    if (args.header->copy_back != COPY_BACK) return;
     const u64 n = key_count(args);
     copy_array(args.keys[OUTPUT], args.keys[TEMP], n);
     if (VALUE_BYTES != 0)
@@ -139,10 +139,11 @@ FIND_SEGMENTS(float, true)
     FINISH_KERNEL(finish, false, integer, false, VALUE_BYTES, THREADS, ITEMS, 2) \
     FINISH_KERNEL(finish, false, float, true, VALUE_BYTES, THREADS, ITEMS, 2)
 ONESWEEP_FINISHES(FINISHES)
-#define SEGMENTS(VALUE_BYTES, THREADS, ITEMS)                                    \
-    FINISH_KERNEL(segment, true, integer, false, VALUE_BYTES, THREADS, ITEMS, 4) \
+#define INTEGER_SEGMENTS(VALUE_BYTES, THREADS, ITEMS) \
+    FINISH_KERNEL(segment, true, integer, false, VALUE_BYTES, THREADS, ITEMS, 4)
+#define FLOAT_SEGMENTS(VALUE_BYTES, THREADS, ITEMS) \
     FINISH_KERNEL(segment, true, float, true, VALUE_BYTES, THREADS, ITEMS, 4)
-ONESWEEP_SEGMENTS(SEGMENTS)
+ONESWEEP_SEGMENTS(INTEGER_SEGMENTS, FLOAT_SEGMENTS)
 
 #define COPY_BACK(VALUE_BYTES)                                                     \
     extern "C" __global__ void                                                     \

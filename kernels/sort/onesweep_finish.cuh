@@ -8,12 +8,12 @@
 //
 //   1  Load the keys, warp-striped.
 //   2  Count them in 2048 or 4096 bins by the bits below those that all have. An atomic gives each
-//      key a place in its bin; the order within a bin is not told.
+//      key a place in its bin: keys of a bin are in any order.
 //   3  Put each key into its bin in shared memory.
 //   4  Sort each bin, and write its keys.
 //
-// Keys of 32 bits without values, and those of segments with values, are sorted as words: a key's
-// ordered bits, or the lowest of them above the index at which the key was. Words that are equal
+// Integers of 32 bits without values, and keys of 32 bits with values in segments, are sorted as
+// words: a key's ordered bits, or the lowest of them above the index at which the key was. Words that are equal
 // are the same, so the network in step 4 need not be stable: a thread sorts 16 neighbours in
 // registers, then the 8 last of them with the 8 next, and so on while a bin may reach further. Of
 // the other keys each is compared with those of its bin. Equal ones are ordered by origin.
@@ -49,8 +49,7 @@ namespace radsweep::onesweep {
 // One block's keys: those of a highest digit or of a segment, from the temporary buffer to the
 // output. Keys of segments that are sorted in place are in the output already.
 //
-// SEGMENT: for segments of u32 keys only, whose windows have all bits and which have values if they
-// are floats.
+// SEGMENT: only for segments of keys of 32 bits, all of which count. Floats have values.
 template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS, bool SEGMENT>
 struct Finish {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
@@ -437,9 +436,9 @@ DEVICE void find_segments(const Args& args) {
     if (segment < segments && threadIdx.x + 1 < SEGMENT_THREADS &&
         begins[threadIdx.x + 1] - begin > args.finish_keys) {
         Header& header = *args.header;
-#pragma unroll
-        for (u32 pass = 0; pass < MAX_PASSES; pass++) header.state[pass] = header.otherwise[pass];
-        header.copy_back = header.copy_back_otherwise;
+        for (u32& pass : header.state)
+            if (pass != 0) pass |= RUN;
+        if (header.copy_back == IF_TOO_LARGE) header.copy_back = COPY_BACK;
         header.too_large = 1;
     }
 }

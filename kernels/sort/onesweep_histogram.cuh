@@ -17,8 +17,9 @@ constexpr u32 HISTOGRAM_THREADS = 1024;
 constexpr u32 HISTOGRAM_UNROLL = 1;
 constexpr u32 VECTOR = 16 / sizeof(Key);
 constexpr u32 CHUNK = HISTOGRAM_THREADS * HISTOGRAM_UNROLL;  // vectors that a block reads at once
-// Max keys of a segment in the sample, where a block is expected to hold the segment.
-DEVICE u32 sample_limit(const Args& args) { return args.finish_keys / 16 * 15 / args.sample; }
+// Max keys of a segment in the sample, where a block is expected to hold the segment; a few more, so
+// that chance does not make one seem too large.
+DEVICE u32 sample_limit(const Args& args) { return args.finish_keys / 16 * 15 / args.sample + 8; }
 
 union KeyVector {
     uint4 words;
@@ -74,7 +75,7 @@ struct Histogram {
 #pragma unroll
             for (u32 e = 0; e < VECTOR; e++) valid |= (INSIDE || index + e < n) << (u * VECTOR + e);
         }
-        if (INSIDE && !check && args.segment_bits != 0) sample(vectors[0].keys[0], first);
+        if (INSIDE && args.segment_bits != 0) sample(vectors[0].keys[0], first);
         // Integers are counted by their own bits: the flush turns these into digits.
         const u32 own = lane % COPIES * sizeof(u32);
         const u32 passes = pass_count<BITS>(args.order);
@@ -201,32 +202,29 @@ __device__ void make_plan(const Args& args, u64 n) {
         header.finish = FINISH | top << TOP_SHIFT | (mask & ~(1u << top));
         return;
     }
-    u32 source = INPUT;
-    bool otherwise = false;
-    if (active > 2 && divides && top + 1 == passes && !one_digit[top - 1]) {
+    // The passes by each digit then run only if a segment is too large.
+    const bool segments = active > 2 && divides && top + 1 == passes && !one_digit[top - 1];
+    if (segments) {
         const u32 first = in_place ? TEMP : OUTPUT, second = in_place ? OUTPUT : TEMP;
         two_passes(args).state[top - 1] = RUN | INPUT << SOURCE_SHIFT | first << TARGET_SHIFT;
         two_passes(args).state[top] = RUN | TURNED | first << SOURCE_SHIFT | second << TARGET_SHIFT;
         header.finish = FINISH | SEGMENTS | (in_place ? IN_OUTPUT : 0) | top << TOP_SHIFT |
                         (mask & ~(1u << top));
-        source = second;
-        otherwise = true;
     }
+    u32 source = INPUT;
     for (u32 p = 0, k = 0; p < passes; p++) {
         if (sorted || one_digit[p]) continue;
-        // In place, from the output and back. After two passes, from the temporary buffer and back:
-        // an even number ends there. Else so that the last pass writes the output.
-        const bool odd = in_place ? k % 2 == 0 : otherwise ? k % 2 == 1 : (active - 1 - k) % 2 == 1;
+        // In place, from the output and back. Else so that the last pass writes the output.
+        const bool odd = in_place ? k % 2 == 0 : (active - 1 - k) % 2 == 1;
         const u32 target = odd ? TEMP : OUTPUT;
-        (otherwise ? header.otherwise : header.state)[p] =
-            RUN | (k + 1 == active ? LAST : 0) | (k % 2 ? TURNED : 0) | source << SOURCE_SHIFT |
-            target << TARGET_SHIFT;
+        header.state[p] = (segments ? 0 : RUN) | (k + 1 == active ? LAST : 0) |
+                          (k % 2 ? TURNED : 0) | source << SOURCE_SHIFT | target << TARGET_SHIFT;
         source = target;
         k++;
     }
     if (active == 0 && !in_place)
         header.state[0] = RUN | COPY | LAST | INPUT << SOURCE_SHIFT | OUTPUT << TARGET_SHIFT;
-    (otherwise ? header.copy_back_otherwise : header.copy_back) = source == TEMP;
+    if (source == TEMP) header.copy_back = segments ? IF_TOO_LARGE : COPY_BACK;
 }
 
 // Whether a kernel of adaptive.cu has sorted. Then no pass is planned; a sort in place has yet to
@@ -235,7 +233,7 @@ DEVICE bool is_done(const Args& args) {
     Header* const header = args.header;
     if (!(args.flags & NEARLY_SORTED) || adaptive::state_of(header)->done == 0) return false;
     if (blockIdx.x == 0 && threadIdx.x < MAX_PASSES) header->state[threadIdx.x] = 0;
-    header->copy_back = args.flags & IN_PLACE;
+    header->copy_back = args.flags & IN_PLACE ? COPY_BACK : 0;
     return true;
 }
 

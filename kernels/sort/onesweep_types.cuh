@@ -66,25 +66,23 @@ constexpr u32 SOURCE_SHIFT = 8, TARGET_SHIFT = 12;
 constexpr u32 LOWER = 255, TOP_SHIFT = 8, FINISH = 1u << 16, SEGMENTS = 1u << 17,
               IN_OUTPUT = 1u << 18;
 
+// Header::copy_back.
+constexpr u32 COPY_BACK = 1, IF_TOO_LARGE = 2;
+
 struct Header {
     Outcome outcome;
     u32 unsorted;      // 1: some key is less than the one before
     u32 finished;      // blocks of the histogram kernel that ended
-    u32 copy_back;     // 1: the result is in the temporary buffer
+    u32 copy_back;     // COPY_BACK: the result is in the temporary buffer
     u32 finish;        // 0, or how onesweep_finish.cuh ends the sort, as above
     u32 next_tile[8];  // for each digit
     u32 state[8];
-    // These replace the states of the passes by each digit, and `copy_back`, if some segment has
-    // more keys than a block sorts: `too_large` is 1 then.
-    u32 otherwise[8];
-    u32 copy_back_otherwise;
-    u32 too_large;
-    u32 padding[2];
+    u32 too_large;  // 1: some segment has more keys than a block sorts, so all passes run
+    u32 padding[3];
 };
-ASSERT_LAYOUT(Header, 160,
+ASSERT_LAYOUT(Header, 128,
     AT(outcome, 0) AT(unsorted, 32) AT(finished, 36) AT(copy_back, 40) AT(finish, 44)
-    AT(next_tile, 48) AT(state, 80) AT(otherwise, 112) AT(copy_back_otherwise, 144)
-    AT(too_large, 148) AT(padding, 152));
+    AT(next_tile, 48) AT(state, 80) AT(too_large, 112) AT(padding, 116));
 static_assert(sizeof(Header) <= adaptive::STATE_AT, "before that of adaptive.cu");
 
 // The two passes before segments have a header of their own, at this distance: those by each digit

@@ -177,6 +177,14 @@ const SORTS: &[Same] = &[
         &[["onesweep/layout.rs", "NEARLY_SORTED"]],
     ),
     (
+        ["sort/onesweep_types.cuh", "NEXT_HEADER"],
+        &[["onesweep/layout.rs", "HEADER_BYTES"]],
+    ),
+    (
+        ["sort/onesweep_finish.cuh", "SEGMENT_THREADS"],
+        &[["onesweep/tuning.rs", "SEGMENT_THREADS"]],
+    ),
+    (
         ["sort/onesweep_types.cuh", "CLEARED"],
         &[["onesweep/layout.rs", "CLEARED"]],
     ),

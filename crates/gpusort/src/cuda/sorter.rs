@@ -26,7 +26,8 @@ use std::sync::Arc;
 /// bits each time. After an error nothing is launched, unless the error comes from the driver.
 ///
 /// Onesweep (Adinets and Merrill 2022) takes time O(n · passes). It runs a pass for each 8 bits of
-/// the window in which keys differ, and none if the keys are in order already.
+/// the window in which keys differ, or for only the highest of them where blocks can sort the rest
+/// on chip, and none if the keys are in order already.
 /// `kernels/sort/onesweep.cu` describes it. For few keys, at most 4,096, one block merges instead,
 /// and reports the passes that a sort by digits would have run.
 ///

@@ -110,6 +110,34 @@ fn segments(gpu: &Gpu) -> Outcome {
             rig.check_all(&floats, &gpu.options())?;
         }
     }
+    narrow_segments(&rig, gpu)
+}
+
+/// Sorts keys of 32 bits of which those of a segment have the same next bits, so that a block sorts
+/// by digits; and as many keys of one segment as a block sorts with values, and one more.
+fn narrow_segments(rig: &Rig<'_>, gpu: &Gpu) -> Outcome {
+    for (n, segment_bits) in unless_quick(&[(30_000, 8), (3_500_000, 12)][..], &[(30_000, 8)]) {
+        let words = Distribution::UniformBits.keys::<u32>(*n, 29);
+        let shift = 32 - segment_bits;
+        let same = words.iter().map(|word| {
+            let segment = word >> shift;
+            segment << shift | (segment & 15) << 16 | word & 15
+        });
+        rig.check_all(&same.collect::<Vec<u32>>(), &gpu.options())?;
+        let most = 1 << segment_bits;
+        for count in [most, most + 1] {
+            let mut keys = words.clone();
+            for (i, key) in keys.iter_mut().enumerate() {
+                let rest = *key & (u32::MAX >> segment_bits);
+                if i < count {
+                    *key = 5 << shift | rest;
+                } else if *key >> shift == 5 {
+                    *key = 6 << shift | rest;
+                }
+            }
+            rig.check_all(&keys, &gpu.options())?;
+        }
+    }
     Ok(())
 }
 

@@ -117,6 +117,9 @@ impl Kernels {
             if key_bytes == 8 {
                 return finish(kind, value_bytes);
             }
+            if kind == "float" && value_bytes == 0 {
+                return Ok(None);
+            }
             let shared = SEGMENT.segment_shared_bytes(value_bytes);
             end(&format!("segment_{kind}"), value_bytes, SEGMENT, shared)
         };

@@ -87,17 +87,14 @@ pub(super) struct Header {
     /// For each digit.
     pub next_tile: [u32; 8],
     pub state: [u32; 8],
-    /// The states instead, and the flag, if a segment is too large for a block.
-    pub otherwise: [u32; 8],
-    pub copy_back_otherwise: u32,
     pub too_large: u32,
-    padding: [u32; 2],
+    padding: [u32; 3],
 }
 
 assert_layout!(
-    Header, 160:
+    Header, 128:
     outcome 0, unsorted 32, finished 36, copy_back 40, finish 44, next_tile 48, state 80,
-    otherwise 112, copy_back_otherwise 144, too_large 148, padding 152,
+    too_large 112, padding 116,
 );
 
 /// The properties of a sort that determine its shapes and its scratch memory.
@@ -174,8 +171,8 @@ impl Sizes {
         keys.min(1 << self.segment_bits())
     }
 
-    /// Returns of how many keys one is sampled: of fewer where segments are large, so that chance
-    /// does not make one seem too large.
+    /// Returns of how many keys one is sampled: of fewer where segments are large, of whose size
+    /// chance then tells less.
     pub fn sample(&self) -> u32 {
         let large = self.n >> self.segment_bits() > self.max_segment() / 4;
         if large { 64 } else { 256 }

@@ -163,7 +163,7 @@ fn sort_large(
         // SAFETY: `Args` is the kernel's struct, with the same buffers as for the passes.
         unsafe { stream.launch(&end.kernel, &launch, &gpu::args![ByValue(args)])? };
     }
-    if in_place || segment_bits > 0 {
+    if in_place {
         context.mark(stream, "copy back")?;
         let launch = context.streaming_launch(sizes.n);
         let kernel = kernels.copy_back(sizes.value_bytes);
@@ -207,9 +207,11 @@ impl<'a> Finish<'a> {
     /// Returns the end on chip where blocks may hold the keys of each highest digit or segment.
     fn of(context: &Context, kernels: &'a Kernels, task: &Task, sizes: &Sizes) -> Option<Self> {
         let [of_digit, of_segment] = kernels.ends(task.shape.key, sizes.value_bytes);
-        let (end, values) = (of_digit.as_ref()?, sizes.value_bytes > 0);
         let wanted = context.config.knobs.segments;
-        if sizes.n <= end.tile.keys() * DIGITS / 32 * 31 && !wanted {
+        if let Some(end) = of_digit
+            && sizes.n <= end.tile.keys() * DIGITS / 32 * 31
+            && !wanted
+        {
             return Some(Self {
                 end,
                 max_keys: end.tile.keys() as u32,
@@ -223,11 +225,10 @@ impl<'a> Finish<'a> {
         let mut possible = segment_bits > 0
             && digits > 2
             && segment_bits <= window - (digits - 2) * 8
-            && !(task.in_place() && values);
+            && !(task.in_place() && sizes.value_bytes > 0);
         if sizes.key_bytes == 4 {
             // A block makes keys again of the bits that it sorts.
-            let restored = window == 32 && (values || !task.shape.key.is_float());
-            possible &= restored && (sizes.n >= SEGMENTS_FROM || wanted);
+            possible &= window == 32 && (sizes.n >= SEGMENTS_FROM || wanted);
         }
         of_segment.as_ref().filter(|_| possible).map(|end| Self {
             end,

@@ -59,7 +59,8 @@ pub(super) const FINISHES: Tiles = [
 /// Max bits that divide keys into segments: those of two digits.
 pub(super) const MAX_SEGMENT_BITS: u32 = 16;
 
-/// The shape of blocks that each sort a segment of `u32` keys. Four of them share a multiprocessor.
+/// The shape of blocks that each sort a segment of keys of 4 bytes. Four of them share a
+/// multiprocessor, or three if values have 8 bytes.
 ///
 /// H200, 2^28 `u32` keys, the kernel alone, at an earlier state of it: 512x32 1.39 ms, **256x32
 /// 1.06**.
@@ -123,20 +124,24 @@ impl Shapes {
 }
 
 impl Tile {
-    /// Returns the bytes of the kernel's `Finish::Shared`: counters and sums as in `Pass::Shared`,
-    /// the keys, and if there are values two bytes a key.
+    /// Returns the bytes of the kernel's `Finish::Shared`: 256 counters for each warp and 32 more, 80
+    /// bytes of single variables, the keys and 16 more, and if there are values two bytes a key.
     pub(super) fn finish_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
         let keys = self.threads * self.items;
-        let counters = self.threads / 32 * 256 * 4 + 128;
         let origins = if value_bytes == 0 { 8 } else { 2 * keys };
-        counters + 64 + 16 + (keys + 16) * key_bytes as u32 + origins
+        self.finish_counters() + (keys + 16) * key_bytes as u32 + origins
     }
 
-    /// The same of the kernels for segments of `u32` keys.
+    /// The same of the kernels for segments of keys of 4 bytes, where values take the place of the
+    /// keys.
     pub(super) fn segment_shared_bytes(self, value_bytes: usize) -> u32 {
         let keys = self.threads * self.items;
         let exchange = (4 * (keys + 16)).max(keys * value_bytes as u32);
-        self.threads / 32 * 256 * 4 + 128 + 64 + 16 + exchange + 8
+        self.finish_counters() + exchange + 8
+    }
+
+    fn finish_counters(self) -> u32 {
+        4 * (self.threads / 32 * 256 + 32) + 80
     }
 
     /// Returns the bytes of the kernel's `Pass::Shared`: 256 counters for each warp, 256 offsets,
