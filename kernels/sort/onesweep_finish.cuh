@@ -13,10 +13,11 @@
 //   4  Sort each bin, and write its keys.
 //
 // Integers of 32 bits without values, and keys of 32 bits with values in segments, are sorted as
-// words: a key's ordered bits, or the lowest of them above the index at which the key was. Words that are equal
-// are the same, so the network in step 4 need not be stable: a thread sorts 16 neighbours in
-// registers, then the 8 last of them with the 8 next, and so on while a bin may reach further. Of
-// the other keys each is compared with those of its bin. Equal ones are ordered by origin.
+// words: a key's ordered bits, or the lowest of them above the index at which the key was. Words
+// that are equal are the same, so the network in step 4 need not be stable: a thread sorts 16
+// neighbours in registers, then the 8 last of them with the 8 next, and so on while a bin may reach
+// further. Of the other keys each is compared with those of its bin. Equal ones are ordered by
+// origin.
 //
 // Where a bin has more than MAX_BIN keys, or equal keys could differ in bits that are not compared
 // and have no origin, the block sorts by digits of 8 bits instead, as a pass does, but from and to

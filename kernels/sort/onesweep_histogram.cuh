@@ -17,8 +17,8 @@ constexpr u32 HISTOGRAM_THREADS = 1024;
 constexpr u32 HISTOGRAM_UNROLL = 1;
 constexpr u32 VECTOR = 16 / sizeof(Key);
 constexpr u32 CHUNK = HISTOGRAM_THREADS * HISTOGRAM_UNROLL;  // vectors that a block reads at once
-// Max keys of a segment in the sample, where a block is expected to hold the segment; a few more, so
-// that chance does not make one seem too large.
+// Max keys of a segment in the sample, where a block is expected to hold the segment; a few more,
+// so that chance does not make one seem too large.
 DEVICE u32 sample_limit(const Args& args) { return args.finish_keys / 16 * 15 / args.sample + 8; }
 
 union KeyVector {

@@ -124,8 +124,8 @@ impl Shapes {
 }
 
 impl Tile {
-    /// Returns the bytes of the kernel's `Finish::Shared`: 256 counters for each warp and 32 more, 80
-    /// bytes of single variables, the keys and 16 more, and if there are values two bytes a key.
+    /// Returns the bytes of the kernel's `Finish::Shared`: 256 counters for each warp and 32 more,
+    /// 80 bytes of single variables, the keys and 16 more, and if there are values two bytes a key.
     pub(super) fn finish_shared_bytes(self, key_bytes: usize, value_bytes: usize) -> u32 {
         let keys = self.threads * self.items;
         let origins = if value_bytes == 0 { 8 } else { 2 * keys };
