@@ -2,7 +2,8 @@
 // device's copy bandwidth, measured by the rules that our own benches follow, so that both can be
 // compared when run one after the other on one machine.
 //
-//   nvcc -O3 -std=c++17 -arch=native [-I CCCL_INCLUDE] cub_sort.cu -o cub_sort
+//   nvcc -O3 -std=c++17 -arch=native [-I CCCL_INCLUDE] [-DLIBCUSORT -I ITS_FOLDER] cub_sort.cu
+//        -o cub_sort
 //   ./cub_sort [SIZE...]         sizes in keys, by default every second power of two from 2^10
 //                                to 2^28
 //
@@ -14,7 +15,9 @@
 // leaves its input alone. Each launch sorts the next of ROTATED_BYTES of inputs, so that small
 // inputs are read from memory and not from the cache that the launch before left warm. CUB compiles
 // other kernels for a count of 32 bits and for one of 64, which is up to 17 % faster from 2^24 keys
-// on: both are measured, and the faster one is printed, with the bits of its count.
+// on: both are measured, and the faster one is printed, with the bits of its count. With LIBCUSORT
+// the same is done with the sorts of libcusort (https://github.com/IlyaGrebnov/libcusort): the
+// names in their lines begin with "libcusort_".
 
 #include <algorithm>
 #include <cstdint>
@@ -25,6 +28,9 @@
 #include <cub/device/device_merge_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/version.cuh>
+#ifdef LIBCUSORT
+#include <libcusort.cuh>
+#endif
 
 namespace {
 
@@ -117,16 +123,16 @@ void copy_bandwidth()
 
 enum Sort { RADIX_KEYS, RADIX_PAIRS, MERGE_PAIRS };
 
-// One of CUB's two forms, as it was measured.
+// One of the two forms, as it was measured.
 struct Form {
     float ms;
     int bits;
     size_t scratch_bytes;
 };
 
-// Values have 32 bits.
-template <typename Key>
-void sort(const char* what, size_t n, Sort kind)
+// Values have 32 bits. Radix has the sorts by radix, and `library` begins the names of its lines.
+template <typename Key, typename Radix>
+void sort(const char* library, const char* what, size_t n, Sort kind)
 {
     bool pairs = kind != RADIX_KEYS;
     size_t inputs = std::max<size_t>(ROTATED_BYTES / (n * sizeof(Key)), 1);
@@ -142,8 +148,8 @@ void sort(const char* what, size_t n, Sort kind)
         const Key* from = keys.at + input * n;
         const uint32_t* with = pairs ? values.at + input * n : nullptr;
         switch (kind) {
-        case RADIX_KEYS: CHECK(cub::DeviceRadixSort::SortKeys(scratch, bytes, from, keys_out.at, count)); break;
-        case RADIX_PAIRS: CHECK(cub::DeviceRadixSort::SortPairs(scratch, bytes, from, keys_out.at, with, values_out.at, count)); break;
+        case RADIX_KEYS: CHECK(Radix::SortKeys(scratch, bytes, from, keys_out.at, count)); break;
+        case RADIX_PAIRS: CHECK(Radix::SortPairs(scratch, bytes, from, keys_out.at, with, values_out.at, count)); break;
         case MERGE_PAIRS: CHECK(cub::DeviceMergeSort::SortPairsCopy(scratch, bytes, from, with, keys_out.at, values_out.at, count, Less{}));
         }
     };
@@ -169,9 +175,24 @@ void sort(const char* what, size_t n, Sort kind)
     };
     measure(uint32_t(n));
     measure(uint64_t(n));
-    std::printf("{\"bench\":\"cub\",\"what\":\"%s\",\"n\":%zu,\"ms\":%.6f,\"gkeys\":%.4f,\"count_bits\":%d,\"scratch_bytes\":%zu,\"cub\":%d}\n",
-                what, n, best.ms, n / best.ms / 1e6, best.bits, best.scratch_bytes, CUB_VERSION);
+    std::printf("{\"bench\":\"cub\",\"what\":\"%s%s\",\"n\":%zu,\"ms\":%.6f,\"gkeys\":%.4f,\"count_bits\":%d,\"scratch_bytes\":%zu,\"cub\":%d}\n",
+                library, what, n, best.ms, n / best.ms / 1e6, best.bits, best.scratch_bytes, CUB_VERSION);
     std::fflush(stdout);
+}
+
+template <typename Radix>
+void sorts(const char* library, const std::vector<size_t>& sizes)
+{
+    for (size_t n : sizes) {
+        sort<uint32_t, Radix>(library, "keys_u32", n, RADIX_KEYS);
+    }
+    for (size_t n : sizes) {
+        sort<uint32_t, Radix>(library, "pairs_u32_u32", n, RADIX_PAIRS);
+    }
+    for (size_t n : {size_t(1) << 20, size_t(1) << 24}) {
+        sort<uint64_t, Radix>(library, "keys_u64", n, RADIX_KEYS);
+        sort<uint64_t, Radix>(library, "pairs_u64_u32", n, RADIX_PAIRS);
+    }
 }
 
 }  // namespace
@@ -192,15 +213,11 @@ int main(int count, char** words)
         }
     }
     copy_bandwidth();
-    for (size_t n : sizes) {
-        sort<uint32_t>("keys_u32", n, RADIX_KEYS);
-    }
-    for (size_t n : sizes) {
-        sort<uint32_t>("pairs_u32_u32", n, RADIX_PAIRS);
-    }
+    sorts<cub::DeviceRadixSort>("", sizes);
     for (size_t n : {size_t(1) << 20, size_t(1) << 24}) {
-        sort<uint64_t>("keys_u64", n, RADIX_KEYS);
-        sort<uint64_t>("pairs_u64_u32", n, RADIX_PAIRS);
-        sort<uint32_t>("merge_pairs_u32_u32", n, MERGE_PAIRS);
+        sort<uint32_t, cub::DeviceRadixSort>("", "merge_pairs_u32_u32", n, MERGE_PAIRS);
     }
+#ifdef LIBCUSORT
+    sorts<cusort::DeviceRadixSort>("libcusort_", sizes);
+#endif
 }

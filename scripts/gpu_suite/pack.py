@@ -88,6 +88,8 @@ def pack():
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"]
     if subprocess.run([*pip, "--dest", PACK / "cub", CUB_HEADERS]).returncode:
         missing.append(f"{CUB_HEADERS} could not be fetched, CUB comes from the toolkit")
+    if peer := os.environ.get("RADSWEEP_LIBCUSORT"):
+        shutil.copyfile(Path(peer) / "libcusort.cuh", PACK / "cub" / "libcusort.cuh")
     about = {"hashes": {" ".join(part): part_hash for part, part_hash in hashes.items()}, "missing": missing}
     (PACK / "pack.json").write_text(json.dumps(about, indent=2) + "\n")
 

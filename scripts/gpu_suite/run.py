@@ -268,6 +268,8 @@ class Run:
         for wheel in (PACK / "cub").glob("*.whl"):
             zipfile.ZipFile(wheel).extractall(PACK / "cub" / "headers")
             headers = ["-I", next((PACK / "cub" / "headers").glob("nvidia/cu*/include/cccl"))]
+        if (PACK / "cub" / "libcusort.cuh").exists():
+            headers += ["-DLIBCUSORT", "-I", PACK / "cub"]
         program = PACK / "cub" / "cub_sort"
         source = ROOT / "benches" / "cub" / "cub_sort.cu"
         done = self.call(BENCH, [nvcc, "-O3", "-std=c++17", "-arch=native", *headers, source, "-o", program])
