@@ -223,8 +223,8 @@ struct Finish {
         __syncthreads();
         const u32 rounds = (most - 2) / HALF + 2;
         for (u32 round = 0; round < rounds; round++) {
-            for (u32 first = threadIdx.x * WINDOW + round % 2 * HALF; first < count;
-                 first += THREADS * WINDOW) {
+            for (u32 at = threadIdx.x * WINDOW + round % 2 * HALF; at < count;
+                 at += THREADS * WINDOW) {
                 union {
                     Key words[WINDOW];
                     uint4 chunks[WINDOW / CHUNK];
@@ -232,7 +232,7 @@ struct Finish {
 #pragma unroll
                 for (u32 c = 0; c < WINDOW / CHUNK; c++)
                     window.chunks[c] =
-                        *reinterpret_cast<uint4*>(shared.keys + slot(first + c * CHUNK));
+                        *reinterpret_cast<uint4*>(shared.keys + slot(at + c * CHUNK));
                 const auto compare = [&](u32 i, u32 j) {
                     const Key low = min(window.words[i], window.words[j]);
                     window.words[j] = max(window.words[i], window.words[j]);
@@ -242,7 +242,7 @@ struct Finish {
                 else odd_even_merge_sort<WINDOW, HALF>(compare);
 #pragma unroll
                 for (u32 c = 0; c < WINDOW / CHUNK; c++)
-                    *reinterpret_cast<uint4*>(shared.keys + slot(first + c * CHUNK)) =
+                    *reinterpret_cast<uint4*>(shared.keys + slot(at + c * CHUNK)) =
                         window.chunks[c];
             }
             __syncthreads();
@@ -334,13 +334,13 @@ struct Finish {
         Key high = 0;
         if (VALUES) high = ordering(from_keys()[0]) & ~(~Key(0) >> origin_bits);
         const u32 origin_mask = (1u << origin_bits) - 1;
-        const i32 left = i32(count - threadIdx.x);  // keys from this thread's on, THREADS apart
+        const i32 own = i32(count - threadIdx.x);  // keys from this thread's on, THREADS apart
         const Key* const words = shared.keys + slot(threadIdx.x);
         Key* const to = to_keys() + threadIdx.x;
         for_rows([&](u32 i) { keys[i] = words[i * THREADS]; });
         for_rows([&](u32 i) {
             Key key = ordering.key_of(high | keys[i] >> origin_bits);
-            if (i32(i * THREADS) >= left) return;
+            if (i32(i * THREADS) >= own) return;
             if (FLOAT && key == 0) key = from_keys()[keys[i] & origin_mask];  // it may be -0.0
             if (with_keys()) to[i * THREADS] = key;
         });
@@ -350,20 +350,20 @@ struct Finish {
         const Value* const from = from_values() + threadIdx.x;
         Value* const staged = shared.values + threadIdx.x;
 #pragma unroll 1
-        for (i32 at = 0; at < left; at += AT_ONCE * THREADS) {
+        for (i32 at = 0; at < own; at += AT_ONCE * THREADS) {
             Value values[AT_ONCE];
 #pragma unroll
             for (u32 k = 0; k < AT_ONCE; k++)
-                if (at + i32(k * THREADS) < left) values[k] = from[at + i32(k * THREADS)];
+                if (at + i32(k * THREADS) < own) values[k] = from[at + i32(k * THREADS)];
 #pragma unroll
             for (u32 k = 0; k < AT_ONCE; k++)
-                if (at + i32(k * THREADS) < left) staged[at + i32(k * THREADS)] = values[k];
+                if (at + i32(k * THREADS) < own) staged[at + i32(k * THREADS)] = values[k];
         }
         __syncthreads();
         Value* const values_to = to_values() + threadIdx.x;
         for_rows([&](u32 i) {
             const Value value = shared.values[keys[i] & origin_mask];
-            if (i32(i * THREADS) < left) values_to[i * THREADS] = value;
+            if (i32(i * THREADS) < own) values_to[i * THREADS] = value;
         });
     }
 
