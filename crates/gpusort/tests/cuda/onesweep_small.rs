@@ -1,9 +1,9 @@
 //! Trials of small inputs, which take one launch.
 
 use crate::common::{Distribution, TestKey, around};
+use crate::each_type;
 use crate::gpu_rig::{Form, Gpu, Outcome, Rig, unless_quick};
-use crate::suite::all_distributions;
-use crate::{each_type, suite::Suite};
+use crate::suite::{Suite, all_distributions, check_counted};
 use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
 
 /// Adds the trials.
@@ -110,7 +110,14 @@ fn segments(gpu: &Gpu) -> Outcome {
             rig.check_all(&floats, &gpu.options())?;
         }
     }
-    narrow_segments(&rig, gpu)
+    narrow_segments(&rig, gpu)?;
+    let divided = Gpu {
+        sorter: sorter.clone(),
+        ..gpu.clone()
+    };
+    let keys = Distribution::UniformBits.keys::<u32>(30_000, 30);
+    let counts = [0, 1, 999, 29_999, 30_000];
+    check_counted(&divided, &keys, &gpu.options(), &counts)
 }
 
 /// Sorts keys of 32 bits of which those of a segment have the same next bits, so that a block sorts
