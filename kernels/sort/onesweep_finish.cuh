@@ -174,9 +174,8 @@ struct Finish {
 
     DEVICE auto digit_at(u32 pass) const {
         if constexpr (WORDS) {
-            const u32 shift = args.order.begin + BITS * pass, bits = args.order.end - shift;
-            const u32 mask = bits < BITS ? (1u << bits) - 1 : DIGITS - 1;
-            return Digit<false>({0, 0}, shift + origin_bits, mask);
+            const auto digit = digit_of<BITS, false>(args.order, pass);
+            return Digit<false>({0, 0}, digit.shift + origin_bits, digit.mask);
         } else {
             return digit_of<BITS, FLOAT>(args.order, pass);
         }

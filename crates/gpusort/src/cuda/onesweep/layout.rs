@@ -185,7 +185,7 @@ impl Sizes {
         if self.key_bytes == 8 || self.value_bytes == 0 {
             return bits;
         }
-        bits.max(bits_of(2 * self.n).div_ceil(2))
+        bits.max((bits_of(self.n) + 1).div_ceil(2))
     }
 
     /// Returns the bytes of a word for each segment, and one more. They do not shrink where there

@@ -170,9 +170,9 @@ pub(super) const HISTOGRAM_CHUNK_BYTES: u64 = 1024 * 16;
 /// Bytes of all copies of the counts of a block of the histogram kernel, for few keys and, on
 /// devices of [`WIDE_SHARED`], for many. Two blocks share a multiprocessor.
 ///
-/// H200: 2^28 u32 keys 457 and **337** µs. But a sort of 2^22 takes **122** µs and 127, of 2^23
-/// **196** and 210, though pairs do not: presumably since the passes, of which three blocks share a
-/// multiprocessor, begin with what this kernel left of its memory.
+/// H200: 2^28 u32 keys 457 and **337** µs. A sort of 2^22 took **122** µs and 127, of 2^23 **196**
+/// and 210, but at 2^22 the passes were to blame, which have been mended since. Whether the second
+/// would do for few keys too is not measured.
 pub(super) const HISTOGRAM_SHARED: [u32; 2] = [32 * 1024, 64 * 1024];
 /// Min bytes of keys for the second.
 pub(super) const HISTOGRAM_WIDE_BYTES: u64 = 1 << 26;
