@@ -75,7 +75,7 @@ struct Histogram {
 #pragma unroll
             for (u32 e = 0; e < VECTOR; e++) valid |= (INSIDE || index + e < n) << (u * VECTOR + e);
         }
-        if (INSIDE && args.segment_bits != 0) sample(vectors[0].keys[0], first);
+        if (INSIDE && !check && args.segment_bits != 0) sample(vectors[0].keys[0], first);
         // Integers are counted by their own bits: the flush turns these into digits.
         const u32 own = lane % COPIES * sizeof(u32);
         const u32 passes = pass_count<BITS>(args.order);
@@ -108,7 +108,9 @@ struct Histogram {
     }
 
     // Counts a key for its segment if it is one of the sample: other threads for other chunks. A
-    // segment that is crowded is not counted further, since many would wait for its counter.
+    // segment that is crowded is not counted further, since many would wait for its counter. So
+    // would neighbours in order: warps that have seen only such do not count (2^24 sorted keys take
+    // 0.14 ms, else 0.24). If their keys crowd a segment, `find_segments` sees it.
     DEVICE void sample(Key key, u64 first) {
         if ((threadIdx.x + u32(first / CHUNK) * 5) & (args.sample / VECTOR - 1)) return;
         Offset* const counter = args.segments + segment_of(args, compared(key));
