@@ -13,7 +13,8 @@ UPDATES = {
     "the same, not moving": "uniform, not moving",
     "`ccd_cloth-ball_faces`, cloth triangles": "ccd_cloth-ball_faces",
 }
-SORTS = {"`onesweep`": "bench_onesweep", "CUB 3.5": "cub"}
+# The bench of a sort, and how the names in its lines begin.
+SORTS = {"`onesweep`": ("bench_onesweep", ""), "CUB 3.5": ("cub", ""), "libcusort": ("cub", "libcusort_")}
 
 
 def shown(figure, unit=""):
@@ -29,9 +30,10 @@ def update(cells, name, lines):
 
 
 def sort(cells, name, lines):
-    rates = {(line["n"], line["what"]): line["gkeys"] for line in lines.get(SORTS.get(name), []) if "gkeys" in line}
+    bench, prefix = SORTS.get(name, (None, ""))
+    rates = {(line["n"], line["what"]): line["gkeys"] for line in lines.get(bench, []) if "gkeys" in line}
     for column, exponent in enumerate((16, 20, 24, 26), 2):
-        both = [rates.get((1 << exponent, what)) for what in ("keys_u32", "pairs_u32_u32")]
+        both = [rates.get((1 << exponent, prefix + what)) for what in ("keys_u32", "pairs_u32_u32")]
         if all(both):
             cells[column] = f" {' / '.join(map(shown, both))} "
 

@@ -246,8 +246,10 @@ class Figures(unittest.TestCase):
     def test_figures_are_copied_to_every_row_that_has_some(self):
         page = figures.PAGE.read_text()
         sweep = [{"scene": scene + graph, "n": n, "ms": 1.234} for scene in figures.UPDATES.values() for n in (10**4, 92_230, 10**6) for graph in ("", ", as a graph")]
-        rates = [{"what": what, "n": 1 << 20, "gkeys": 56.78} for what in ("keys_u32", "pairs_u32_u32")]
-        lines = {"bench_sweep": sweep, **dict.fromkeys(figures.SORTS.values(), rates)}
+        lines = {"bench_sweep": sweep}
+        for bench, prefix in figures.SORTS.values():
+            rates = [{"what": prefix + what, "n": 1 << 20, "gkeys": 56.78} for what in ("keys_u32", "pairs_u32_u32")]
+            lines.setdefault(bench, []).extend(rates)
         record_of = lambda device: {BENCH: {name: {"device": device, "lines": each} for name, each in lines.items()}}
         now = figures.filled(page, record_of(f"NVIDIA {figures.GPU}"))
         for name in (*figures.UPDATES, *figures.SORTS):
