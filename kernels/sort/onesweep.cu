@@ -8,7 +8,7 @@
 // keep their own bits in memory; common/radix_key.cuh makes digits of them. The launches, always in
 // this order, without the host waiting:
 //
-//   memset        only for many keys: of the sample's counters
+//   memset        only for so many keys that segments may be sorted: of the sample's counters
 //   memset        only if the kernel of adaptive.cu is next, or blocks cannot wait for each other:
 //                 replaces step 1 of the next kernel
 //   histogram     (as many blocks as run at once) x 1024 threads, 16-byte loads
@@ -18,10 +18,11 @@
 //     3  by the last block to end: exclusive sums of the counts, and the plan (which passes run,
 //        between which buffers; or only that of the highest digit, and finish; or those of the two
 //        highest digits, segments and finish)
-//   two passes    only for many keys: as below, by the two highest digits
+//   two passes    only for so many keys: as below, by the two highest digits
 //   segments      after these: where the keys of each highest bits begin. A segment too large for a
 //                 block has the passes by all digits run instead of finish
-//   pass          one block a tile, once per digit; a pass that the plan leaves out ends at once
+//   pass          one block a tile, once per digit; a pass that the plan leaves out ends at once.
+//                 Of keys that are in order the first one copies
 //     1  take the next tile; load the tile's keys, warp-striped
 //     2  count the digits per warp; publish the tile's counts, and the last tile of a group of
 //        eight those of the group
@@ -55,9 +56,10 @@
 //  - The keys' order is checked (Ha, Krüger, Silva 2009, §4.2) once, in the histogram kernel.
 //    Passes whose digit all keys share are left out. The plan alternates buffers so that the result
 //    lands in the caller's whatever the number of passes.
-//  - Up to some million keys, if a block can hold those of any one highest digit, that digit comes
-//    first, and a block sorts the keys of each: two moves of a key instead of four, or of eight.
-//    More keys are divided by the two highest digits: three moves instead of four, or of eight.
+//  - Up to 2 to 4 million keys, if a block can hold those of any one highest digit, that digit
+//    comes first, and a block sorts the keys of each: two moves of a key instead of four, or of
+//    eight. More keys are divided by the two highest digits: three moves instead of four, or of
+//    eight.
 //  - Tiles are looked back over in groups, so that the chain of tiles that wait for each other is
 //    an eighth as long.
 //  - The values follow the keys through the same shared memory, so that a thread never holds both

@@ -12,8 +12,8 @@
 //     1  load the tile, sort it by the digit with four 1-bit splits on chip
 //     2  write the sorted tile, and its 16 counts into the digit-major table (Figure 2:
 //        column-major, one column a block)
-//   scan      3  a block a digit: prefix sum over the digit's row of the table. Only for many
-//             tiles, see below
+//   scan      3  a block a digit: prefix sum over the digit's row of the table; a block more
+//             plans the passes, the first time. Only for many tiles, see below
 //   scatter   4  a block a tile: each run of equal digits goes, in order, to where the table says
 //
 // A tile goes to the temporary buffer and from there to the output, in every pass, so a sort in
@@ -46,9 +46,11 @@
 //    table. 8 a thread: 7 % slower.
 //  - The four splits of a digit in one, see above: about half the instructions and a quarter of the
 //    exchanges.
-//  - Steps 1 and 2 are one kernel. With up to 512 tiles step 3 is made by the scatter, each block
-//    adding up the table's rows: two launches a pass instead of three, 10 % at 2^21 keys. In both
-//    cases the sum is over each digit's row, and the scatter adds the sum over the digits.
+//  - Steps 1 and 2 are one kernel.
+//  - With up to 512 tiles step 3 is made by the scatter, each block adding up the table's rows: two
+//    launches a pass instead of three, 10 % at 2^21 keys. Where the paper has one prefix sum over
+//    the whole table, here each digit's row has its own, and the scatter adds the sum over the
+//    digits.
 //  - A digit that all keys share is left out: the first pass, which reads all keys anyway, finds
 //    the bits that vary. Its launches remain, and their blocks end at once.
 //  - Few keys take one launch instead of sixteen: 11 us for 1,024 keys in a graph, where 16,384

@@ -89,6 +89,8 @@ impl Family for Onesweep {
 }
 
 /// Launches a sort that is too large for one launch: a histogram, then one launch for each pass.
+/// Where blocks may sort what has the same highest digits, those of these digits come first, and
+/// the launch of these blocks last (the head of `kernels/sort/onesweep.cu`).
 fn sort_large(
     context: &Context,
     stream: &Stream,
