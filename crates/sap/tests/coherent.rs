@@ -12,6 +12,7 @@ use sap::{
     Aabb, Aabb64, Backend, BroadPhase, Config, Filter, FilterFlags, Frame, OnInvalid, OverlapRule,
     Pair, Strategy,
 };
+use std::num::NonZero;
 
 /// What a scene has, and how its boxes move.
 #[derive(Clone, Copy, Default)]
@@ -301,6 +302,21 @@ fn pairs_and_events_are_those_of_a_full_update() {
         },
         12,
     );
+    // So many that candidates are tested when they are due.
+    for case in [
+        Case {
+            filters: true,
+            ..plain
+        },
+        Case {
+            one_in: 3,
+            listed: true,
+            open: true,
+            ..plain
+        },
+    ] {
+        check(&Case { n: 33_000, ..case }, 8);
+    }
 }
 
 #[test]
@@ -504,31 +520,41 @@ fn frames_too_small_for_the_list_end_its_use() {
     }
 }
 
-/// Boxes that differ by denormal numbers, under a mode that takes these for zero.
+/// Boxes that differ by denormal numbers, under modes that take these for zero or make zero of
+/// them.
 #[cfg(target_arch = "x86_64")]
 #[test]
 #[allow(deprecated)]
 fn denormal_numbers_count_in_every_mode() {
     use std::arch::x86_64::{_mm_getcsr, _mm_setcsr};
     let at = |x: f32| Aabb::new([x, 0.0, 0.0], [x, 1.0, 1.0]);
-    let mut broad_phase = on_cpu();
     // SAFETY: SSE is part of x86-64; the mode is set back before anything else is computed.
     let mode = unsafe { _mm_getcsr() };
-    let mut found = Vec::new();
-    for frame in 0..12_u32 {
-        // Two boxes a denormal number apart, and two that move on and keep a list in use.
-        let y = frame as f32 * 0.001;
-        let moving = Aabb::new([5.0, y, 0.0], [6.0, y + 1.0, 1.0]);
-        let boxes = [at(0.0), at(f32::from_bits(7)), moving, moving];
-        // SAFETY: as above. The bits say that denormal operands and results are zero.
-        unsafe { _mm_setcsr(mode | 0x8040) };
-        broad_phase.update(&boxes).unwrap();
-        // SAFETY: as above.
-        unsafe { _mm_setcsr(mode) };
-        found.push(broad_phase.pairs().to_vec());
+    // That denormal operands and results are zero; that results are, with so many boxes that
+    // candidates are tested when they are due.
+    for (bits, more) in [(0x8040, 0), (0x8000, 0), (0x8000, 33_000)] {
+        let mut broad_phase = BroadPhase::new(Config {
+            threads: NonZero::new(1),
+            backend: Backend::Cpu,
+            ..Config::default()
+        })
+        .unwrap();
+        for frame in 0..12_u32 {
+            // Two boxes a denormal number apart, and others that move on and keep a list in use.
+            let y = frame as f32 * 0.001;
+            let moving = |x: f32| Aabb::new([x, y, 0.0], [x + 1.0, y + 1.0, 1.0]);
+            let mut boxes = vec![at(0.0), at(f32::from_bits(7)), moving(5.0), moving(5.0)];
+            boxes.extend((0..more).map(|i| moving(10.0 + 2.0 * i as f32)));
+            // SAFETY: as above.
+            unsafe { _mm_setcsr(mode | bits) };
+            broad_phase.update(&boxes).unwrap();
+            // SAFETY: as above.
+            unsafe { _mm_setcsr(mode) };
+            assert_eq!(
+                broad_phase.pairs(),
+                [Pair { a: 2, b: 3 }],
+                "{bits:x} {more}"
+            );
+        }
     }
-    assert!(
-        found.iter().all(|pairs| *pairs == [Pair { a: 2, b: 3 }]),
-        "{found:?}"
-    );
 }

@@ -1,9 +1,11 @@
 //! Keeps candidates in order, in blocks that are not full, so that others can be inserted.
 
-use crate::cpu::lanes::{Job, LANES, Lanes, MARK, each_bit, run_best};
+use super::test::depth;
+use super::times::Ticks;
+use crate::cpu::lanes::{Job, LANES, Lanes, MARK, each_bit, prefetch, run_best};
 use crate::cpu::tuning::{CANDIDATE_GROUP, FULL_BLOCK, NEW_BLOCK, STALE_SHARE, STREAM_TASK};
 use crate::threads::in_pool;
-use crate::{Pair, Result, try_alloc};
+use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
 use rayon::prelude::*;
 
 /// The bit of a candidate's second index that is set while its boxes overlap.
@@ -19,6 +21,10 @@ pub(super) struct Candidates {
 #[derive(Default)]
 struct Block {
     candidates: Vec<Pair>,
+    /// When each candidate is due, if that is known of all.
+    due: Vec<u8>,
+    /// The candidates that the last test with times has tested.
+    tested: usize,
     hits: usize,
     /// Candidates that came since others were dropped; about as many are none any more.
     new: usize,
@@ -34,12 +40,22 @@ pub(super) enum New<'a> {
 }
 
 /// How candidates are tested.
-pub(super) struct Test<K, O> {
+pub(super) struct Test<'a, K, O> {
     /// Whether a candidate that does not overlap stays. A block drops others from time to time.
     pub(super) keep: K,
     /// Tests up to [`CANDIDATE_GROUP`] candidates, whatever their bits, and gets as many that
     /// follow, whose boxes it may prefetch. Returns a bit for each of the first.
     pub(super) overlapping: O,
+    /// What tests only those that are due, if times are kept.
+    pub(super) timed: Option<Timed<'a>>,
+}
+
+/// What decides candidates that are due.
+#[derive(Clone, Copy)]
+pub(super) struct Timed<'a> {
+    pub(super) boxes: &'a [Aabb],
+    pub(super) clock: Ticks,
+    pub(super) rule: OverlapRule,
 }
 
 /// The pairs that a test found to differ from the last one, in order.
@@ -87,6 +103,11 @@ impl Candidates {
         self.blocks.iter().map(|block| block.hits).sum()
     }
 
+    /// Returns how many were due in the last test with times.
+    pub(super) fn tested(&self) -> usize {
+        self.blocks.iter().map(|block| block.tested).sum()
+    }
+
     /// Runs `f` on all blocks, with the changes that each makes; on all threads where there are
     /// many.
     fn each(
@@ -96,15 +117,13 @@ impl Candidates {
     ) -> Result<()> {
         let task = STREAM_TASK.div_ceil(NEW_BLOCK);
         if self.blocks.len() <= task || !in_pool() {
-            let mut blocks = self.blocks.iter_mut().enumerate();
-            return blocks.try_for_each(|(i, block)| f(i, block, changes));
+            return each_of(&mut self.blocks, |i, block| f(i, block, changes));
         }
         let parts = self.blocks.par_chunks_mut(task).enumerate();
         let made: Vec<Result<Changes>> = parts
             .map(|(part, blocks)| {
                 let mut changes = Changes::default();
-                let mut blocks = (part * task..).zip(blocks);
-                blocks.try_for_each(|(i, block)| f(i, block, &mut changes))?;
+                each_of(blocks, |i, block| f(part * task + i, block, &mut changes))?;
                 Ok(changes)
             })
             .collect();
@@ -153,11 +172,12 @@ impl Candidates {
             starts.push(start);
         }
         starts.push(new.len());
+        let new_due = test.timed.map_or(0, |timed| timed.clock.past());
         // At once, while the block is in the cache.
         self.each(changes, |i, block, changes| {
             let new = &new[starts[i]..starts[i + 1]];
             if !new.is_empty() {
-                block.insert(new, &test.keep)?;
+                block.insert(new, new_due, &test.keep)?;
             }
             block.test(test, changes)
         })?;
@@ -192,7 +212,7 @@ impl Candidates {
                 blocks.push(Block {
                     candidates,
                     hits,
-                    new: 0,
+                    ..Block::default()
                 });
             }
             block.candidates.clear();
@@ -209,6 +229,7 @@ impl Candidates {
     ) -> Result<()> {
         self.each(changes, |_, block, changes| {
             let mut result = Ok(());
+            block.due.clear();
             let hits = &mut block.hits;
             block.candidates.retain(|&candidate| {
                 let pair = plain(candidate);
@@ -244,6 +265,31 @@ impl Candidates {
     }
 }
 
+/// Runs `f` on blocks. Asks for the memory of the next one, of which it may read parts only.
+fn each_of(
+    mut blocks: &mut [Block],
+    mut f: impl FnMut(usize, &mut Block) -> Result<()>,
+) -> Result<()> {
+    let mut i = 0;
+    while let Some((block, rest)) = blocks.split_first_mut() {
+        if let Some(Block {
+            candidates, due, ..
+        }) = rest.first().filter(|next| !next.due.is_empty())
+        {
+            (0..candidates.len() as u32)
+                .step_by(8)
+                .for_each(|k| prefetch(candidates, Some(&k)));
+            (0..due.len() as u32)
+                .step_by(64)
+                .for_each(|k| prefetch(due, Some(&k)));
+        }
+        f(i, block)?;
+        blocks = rest;
+        i += 1;
+    }
+    Ok(())
+}
+
 impl Block {
     /// Takes these candidates and tests them.
     fn fill<K>(
@@ -252,6 +298,7 @@ impl Block {
         test: &Test<K, impl Fn(&[Pair], &[Pair]) -> u32>,
     ) -> Result<()> {
         self.candidates.clear();
+        self.due.clear();
         try_alloc::reserve(&mut self.candidates, FULL_BLOCK)?;
         (self.hits, self.new) = (0, 0);
         let mut rest = pairs;
@@ -276,6 +323,22 @@ impl Block {
         changes: &mut Changes,
     ) -> Result<()> {
         let mut result = Ok(());
+        if let Some(timed) = test.timed {
+            if timed.clock.all_due || self.due.len() != self.candidates.len() {
+                self.due.clear();
+                let len = self.candidates.len();
+                try_alloc::reserve(&mut self.due, len.max(FULL_BLOCK))?;
+                self.due.resize(len, timed.clock.past());
+            }
+            run_best(TimedJob {
+                block: self,
+                timed,
+                changes,
+                result: &mut result,
+            });
+            return result;
+        }
+        self.due.clear();
         run_best(TestJob {
             block: self,
             overlapping: &test.overlapping,
@@ -285,7 +348,8 @@ impl Block {
         result
     }
 
-    fn insert(&mut self, new: &[Pair], keep: impl Fn(Pair) -> bool) -> Result<()> {
+    /// Adds candidates, which are due at the time `new_due`.
+    fn insert(&mut self, new: &[Pair], new_due: u8, keep: impl Fn(Pair) -> bool) -> Result<()> {
         let mut missing = Vec::new();
         try_alloc::reserve(&mut missing, new.len())?;
         let mut at = 0;
@@ -302,21 +366,51 @@ impl Block {
         self.new += missing.len();
         if self.new > self.candidates.len() / STALE_SHARE {
             self.new = 0;
-            self.candidates
-                .retain(|&candidate| candidate.b & HIT != 0 || keep(plain(candidate)));
+            self.drop_stale(keep);
         }
         // From behind, so that each candidate is moved once.
         let mut end = self.candidates.len();
         try_alloc::grow(&mut self.candidates, missing.len())?;
         self.candidates.resize(end + missing.len(), Pair::default());
+        let has_times = self.due.len() == end;
+        if has_times {
+            try_alloc::grow(&mut self.due, missing.len())?;
+            self.due.resize(end + missing.len(), 0);
+        }
         while let Some(&pair) = missing.last() {
             let rank = self.candidates[..end].partition_point(|&candidate| plain(candidate) < pair);
             self.candidates.copy_within(rank..end, rank + missing.len());
+            if has_times {
+                self.due.copy_within(rank..end, rank + missing.len());
+            }
             missing.pop();
             self.candidates[rank + missing.len()] = pair;
+            if has_times {
+                self.due[rank + missing.len()] = new_due;
+            }
             end = rank;
         }
         Ok(())
+    }
+
+    /// Drops the candidates that do not overlap and that `keep` refuses.
+    fn drop_stale(&mut self, keep: impl Fn(Pair) -> bool) {
+        let Self {
+            candidates, due, ..
+        } = self;
+        let mut kept = 0;
+        for i in 0..candidates.len() {
+            let candidate = candidates[i];
+            if candidate.b & HIT != 0 || keep(plain(candidate)) {
+                candidates[kept] = candidate;
+                if let Some(&time) = due.get(i) {
+                    due[kept] = time;
+                }
+                kept += 1;
+            }
+        }
+        candidates.truncate(kept);
+        due.truncate(kept);
     }
 
     fn write(&self, to: &mut [Pair]) {
@@ -383,6 +477,74 @@ impl<O: Fn(&[Pair], &[Pair]) -> u32> Job for TestJob<'_, O> {
                 }
             });
             rest = after;
+        }
+    }
+}
+
+/// Candidates of a block that one round of [`TimedJob`] tests.
+const ROUND: usize = NEW_BLOCK;
+
+/// Tests the candidates of a block that are due.
+struct TimedJob<'a> {
+    block: &'a mut Block,
+    timed: Timed<'a>,
+    changes: &'a mut Changes,
+    result: &'a mut Result<()>,
+}
+
+impl Job for TimedJob<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let Timed { boxes, clock, rule } = self.timed;
+        let Block {
+            candidates,
+            due,
+            tested: tested_count,
+            hits,
+            ..
+        } = self.block;
+        *tested_count = 0;
+        for (some, due) in candidates.chunks_mut(ROUND).zip(due.chunks_mut(ROUND)) {
+            let mut tested = [0_u16; ROUND];
+            let mut count = 0;
+            for (group, due) in due.chunks(CANDIDATE_GROUP).enumerate() {
+                each_bit(clock.passed(due), |i| {
+                    let i = CANDIDATE_GROUP * group + i;
+                    prefetch(boxes, Some(&(some[i].b & !HIT)));
+                    prefetch(boxes, Some(&some[i].a));
+                    tested[count] = i as u16;
+                    count += 1;
+                });
+            }
+            *tested_count += count;
+            // Few differ, so that there is no branch for them here.
+            let (mut differing, mut differing_count) = ([0_u16; ROUND], 0);
+            for &i in &tested[..count] {
+                let Pair { a, b } = some[i as usize];
+                let depth = depth(&boxes[a as usize], &boxes[(b & !HIT) as usize]);
+                due[i as usize] = clock.due(depth, i);
+                let overlaps = match rule {
+                    OverlapRule::Closed => depth >= 0.0,
+                    OverlapRule::Open => depth > 0.0,
+                };
+                differing[differing_count] = i;
+                differing_count += usize::from(overlaps != (b & HIT != 0));
+            }
+            for &i in &differing[..differing_count] {
+                let candidate = &mut some[i as usize];
+                candidate.b ^= HIT;
+                let list = if candidate.b & HIT != 0 {
+                    *hits += 1;
+                    &mut self.changes.started
+                } else {
+                    *hits -= 1;
+                    &mut self.changes.ended
+                };
+                let pushed = try_alloc::push(list, plain(*candidate));
+                if pushed.is_err() {
+                    *self.result = pushed;
+                }
+            }
         }
     }
 }

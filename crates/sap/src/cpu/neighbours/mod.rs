@@ -17,13 +17,19 @@
 //! work of 13 ms, one of two processors has often not begun when the other is done, and 14 MB come
 //! from memory at 10 GB/s: 1.4 ms, of 1.6 to 1.8 in all.
 //!
-//! 10^6 boxes take one thread 37 ms: 26 to test 3.0 million candidates, 9 ns each. Tried, and no
-//! faster than the machine varies: huge pages; prefetching the next block; and keeping with each
-//! candidate how far boxes may move until its bit can change, by which a frame tests a quarter of
-//! them. Those lie in nearly all lines of memory that the others do (35 ms). Deciding candidates by
-//! bytes, as CUDA does, took a frame of 10^6 boxes 50 ms instead of 40 on a slower machine, and one
-//! of 10^5 3.4 instead of 1.9. Boxes that left are loosened one by one here, and others stay: by
-//! the hundredth frame a third of the candidates was open, where CUDA makes a new list of all.
+//! In a long list most candidates need no test in a frame ([`times`]). Of 10^6 boxes that walk by
+//! 1 %, 22 % of 2.7 million are due: testing them takes one thread 7 ms, where testing all takes
+//! 13, 5 ns each, and measuring how far boxes move takes 1.2 ms more, as that reads the last boxes
+//! too. It pays since the lines of the next block, and both boxes of those that are due, are
+//! prefetched: without that, testing those that are due takes 10 ms, since they lie in nearly all
+//! lines of memory that the others do.
+//!
+//! Tried, and no faster than the machine varies: huge pages. Testing what is due by boxes in 16
+//! bits a side, a line for each, took as long, since these take 32 MB to bring up to date. Deciding
+//! candidates by bytes, as CUDA does, took a frame of 10^6 boxes 50 ms instead of 40 on a slower
+//! machine, and one of 10^5 3.4 instead of 1.9. Boxes that left are loosened one by one here, and
+//! others stay: by the hundredth frame a third of the candidates was open, where CUDA makes a new
+//! list of all.
 //!
 //! It did not help either to number the candidates by the places of their boxes in space, and to
 //! splice what differs into the pairs. Testing 10^6 boxes took half as long, 12 ms, but copying the
@@ -34,6 +40,7 @@ mod list;
 mod margin;
 mod search;
 pub(super) mod test;
+mod times;
 
 use crate::cpu::accept::{Accept, WorldTest};
 use crate::cpu::full::Scratch;
@@ -44,18 +51,20 @@ use crate::cpu::scene::{Scene, size};
 use crate::cpu::tuning::{
     CANDIDATE_SAMPLE, FEW_LEFT, LARGE_LIST, LIST_BOX_COST, LIST_LIMITS, MAX_EXCESS, MAX_IN_VAIN,
     MAX_LEFT, MAX_MODELLED_COST, MAX_SLOW_FRAMES, MAX_STEADY_COST, MIN_SIZE_IN_STEPS,
-    MOTION_SAMPLE, OTHER_SHARE, STREAM_TASK,
+    MOTION_SAMPLE, MOVES_AT_ONCE, OTHER_SHARE, STREAM_TASK,
 };
 use crate::policy::Hysteresis;
 use crate::stratified::draw;
 use crate::threads::{in_pool, on_threads};
 use crate::{Aabb, OverlapRule, Pair, Result, try_alloc};
 use costs::Costs;
-use list::{Candidates, Changes, New, Test};
+use list::{Candidates, Changes, New, Test, Timed};
 use margin::{MarginPolicy, step};
 use rayon::prelude::*;
 use search::{RULE, Searcher};
-use test::{each_overlapping, is_within, overlapping_closed, overlapping_open};
+use std::sync::atomic::{AtomicU32, Ordering};
+use test::{each_overlapping, farthest, is_within, overlapping_closed, overlapping_open};
+use times::Times;
 
 /// The neighbour list of the last frame, and what decides whether to keep one.
 pub(in crate::cpu) struct Neighbours {
@@ -68,6 +77,8 @@ pub(in crate::cpu) struct Neighbours {
     loose: Scene,
     searcher: Searcher,
     candidates: Candidates,
+    /// When candidates are due.
+    times: Times,
     changes: Changes,
     /// The boxes of this frame that left their loosened ones, or have other filters or another
     /// world.
@@ -100,6 +111,7 @@ impl Default for Neighbours {
             loose: Scene::default(),
             searcher: Searcher::None,
             candidates: Candidates::default(),
+            times: Times::default(),
             changes: Changes::default(),
             left: ChangedSet::default(),
             left_indices: Vec::new(),
@@ -245,6 +257,7 @@ impl Neighbours {
             return Ok(None);
         };
         self.margin.begin(step.scene.boxes.len())?;
+        self.times = Times::default();
         self.changes.clear();
         self.left.clear();
         let found = std::mem::take(&mut self.found);
@@ -349,6 +362,7 @@ impl Neighbours {
     ) -> Result<Option<Updated>> {
         let (scene, n) = (step.scene, step.scene.boxes.len());
         let is_like = n == self.loose.boxes.len()
+            && !matches!(step.last, Last::All(last) if last.len() != n)
             && scene.excluded == self.loose.excluded
             && scene.filters.is_some() == self.loose.filters.is_some()
             && scene.worlds.is_some() == self.loose.worlds.is_some();
@@ -367,6 +381,8 @@ impl Neighbours {
         self.found = found;
         tested?;
         let (hits, candidates) = (self.candidates.hits() as u64, self.candidates.len() as u64);
+        let due = self.candidates.tested();
+        self.times.end_frame(due, candidates as usize);
         let costs = Costs::of(n);
         let candidates_per_box = candidates as f32 / n as f32;
         let left_cost = costs.left(candidates_per_box) as u64;
@@ -422,15 +438,38 @@ impl Neighbours {
         let has_left = |i: &u32| !stays(&scene.boxes[*i as usize], &loose.boxes[*i as usize]);
         let is_other = |i: &u32| !loose.same_labels(scene, *i as usize);
         let is_same;
+        let steps = draw(n as usize, (n as usize).min(MOTION_SAMPLE), 0).filter_map(|i| {
+            let before = step.last.get(i as u32)?;
+            Some(margin::step(&scene.boxes[i], before))
+        });
+        // The exact bounds may differ where boxes do not.
+        let is_timed = scene.exact.is_none() && self.times.begin_frame(n as usize, steps);
+        let mut moved = 0.0;
         match step.last {
-            Last::Changed(listed, _) => {
+            Last::Changed(listed, before) => {
+                if is_timed {
+                    let boxes = listed.iter().map(|&i| &scene.boxes[i as usize]);
+                    moved = farthest(boxes.zip(before));
+                }
                 is_same = !listed.iter().any(is_other);
                 let listed = listed.iter().copied();
                 left.extend(listed.filter(|i| has_left(i) || is_other(i)));
             }
-            Last::All(_) => {
+            Last::All(last) => {
                 is_same = loose.filters == scene.filters && loose.worlds == scene.worlds;
-                if n as usize > STREAM_TASK && in_pool() {
+                if is_timed {
+                    // Numbers that are not negative are in the order of their bits.
+                    let most = AtomicU32::new(0);
+                    let parts = scene.boxes.par_chunks(MOVES_AT_ONCE);
+                    let parts = parts.zip(last.par_chunks(MOVES_AT_ONCE)).enumerate();
+                    let parts = parts.with_min_len(STREAM_TASK / MOVES_AT_ONCE);
+                    left.par_extend(parts.flat_map_iter(|(part, (boxes, last))| {
+                        most.fetch_max(moves(boxes, last).to_bits(), Ordering::Relaxed);
+                        let first = (part * MOVES_AT_ONCE) as u32;
+                        (first..first + boxes.len() as u32).filter(has_left)
+                    }));
+                    moved = f32::from_bits(most.into_inner());
+                } else if n as usize > STREAM_TASK && in_pool() {
                     let leaves = (0..n).into_par_iter().with_min_len(STREAM_TASK);
                     left.par_extend(leaves.filter(has_left));
                 } else {
@@ -441,6 +480,7 @@ impl Neighbours {
                 }
             }
         }
+        self.times.advance(moved);
         self.left.clear();
         self.left.add(n as usize, left.iter().copied(), 0..0)?;
         if !is_same {
@@ -496,6 +536,8 @@ impl Neighbours {
         let boxes = &scene.boxes[..];
         let (all, changes) = (&mut self.candidates, &mut self.changes);
         let loose = &self.loose;
+        let clock = self.times.clock().filter(|_| scene.exact.is_none());
+        let timed = clock.map(|clock| Timed { boxes, clock, rule });
         let keep = |pair| are_near(loose, pair);
         let had_ended = !changes.ended.is_empty();
         if let Some(exact) = &scene.exact {
@@ -504,7 +546,15 @@ impl Neighbours {
                 ask(exact, next);
                 each_overlapping(some, overlaps)
             };
-            all.test(new, &Test { keep, overlapping }, changes)?;
+            all.test(
+                new,
+                &Test {
+                    keep,
+                    overlapping,
+                    timed,
+                },
+                changes,
+            )?;
         } else {
             match rule {
                 OverlapRule::Closed => {
@@ -512,14 +562,30 @@ impl Neighbours {
                         ask(boxes, next);
                         overlapping_closed(boxes, some)
                     };
-                    all.test(new, &Test { keep, overlapping }, changes)?;
+                    all.test(
+                        new,
+                        &Test {
+                            keep,
+                            overlapping,
+                            timed,
+                        },
+                        changes,
+                    )?;
                 }
                 OverlapRule::Open => {
                     let overlapping = |some: &[Pair], next: &[Pair]| {
                         ask(boxes, next);
                         overlapping_open(boxes, some)
                     };
-                    all.test(new, &Test { keep, overlapping }, changes)?;
+                    all.test(
+                        new,
+                        &Test {
+                            keep,
+                            overlapping,
+                            timed,
+                        },
+                        changes,
+                    )?;
                 }
             }
         }
@@ -528,6 +594,13 @@ impl Neighbours {
         }
         Ok(())
     }
+}
+
+/// Returns how far any side has moved at most. A function of its own has the registers that it
+/// needs.
+#[inline(never)]
+fn moves(boxes: &[Aabb], last: &[Aabb]) -> f32 {
+    farthest(boxes.iter().zip(last))
 }
 
 /// Asks for the memory of the second boxes of candidates. The first ones are in order.

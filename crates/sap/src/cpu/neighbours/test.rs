@@ -5,11 +5,12 @@
 use crate::cpu::lanes::MARK;
 use crate::{Aabb, Pair};
 
-/// Tells whether this thread's floating-point mode takes denormal numbers for zero.
+/// Tells whether this thread's floating-point mode takes denormal numbers for zero, or makes zero
+/// of results that would be such.
 pub(in crate::cpu) fn ignores_denormals() -> bool {
     // Not known to the compiler, so that the processor compares.
-    let smallest = std::hint::black_box(f32::from_bits(1));
-    std::hint::black_box(smallest == 0.0)
+    let [smallest, least] = std::hint::black_box([f32::from_bits(1), f32::MIN_POSITIVE]);
+    std::hint::black_box(smallest == 0.0 || (least / 2.0).to_bits() == 0)
 }
 
 /// Returns a bit for each of up to 32 candidates, which may have theirs set.
@@ -46,6 +47,38 @@ pub(super) fn overlapping_open(boxes: &[Aabb], candidates: &[Pair]) -> u32 {
     {
         each_overlapping(candidates, |a, b| {
             boxes[a as usize].overlaps(&boxes[b as usize], crate::OverlapRule::Open)
+        })
+    }
+}
+
+/// Returns how deep two boxes overlap on the axis where that is least, which is below 0 if they are
+/// apart: the sign is exact. Sides at the same infinity touch.
+#[inline(always)]
+pub(super) fn depth(a: &Aabb, b: &Aabb) -> f32 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        sse::depth(a, b)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let side = |max: f32, min: f32| if max == min { 0.0 } else { max - min };
+        (0..3).fold(f32::INFINITY, |depth, k| {
+            let [one, other] = [side(a.max[k], b.min[k]), side(b.max[k], a.min[k])];
+            depth.min(one).min(other)
+        })
+    }
+}
+
+/// Returns how far any side of a box has moved at most. Sides that stay infinite do not move.
+pub(super) fn farthest<'a>(moves: impl Iterator<Item = (&'a Aabb, &'a Aabb)>) -> f32 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        sse::farthest(moves)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        moves.fold(0.0, |most, (b, before)| {
+            most.max(super::margin::step(b, before))
         })
     }
 }
@@ -116,6 +149,41 @@ mod sse {
     }
 
     #[inline(always)]
+    pub(super) fn depth(a: &Aabb, b: &Aabb) -> f32 {
+        let ([a_min, a_max], [b_min, b_max]) = (load_box(a), load_box(b));
+        // SAFETY: SSE is part of x86-64.
+        unsafe {
+            let begins = _mm_sub_ps(max(b_max), a_min);
+            let ends = _mm_sub_ps(max(a_max), b_min);
+            // 0 instead of what is no number.
+            let [begins, ends] =
+                [begins, ends].map(|side| _mm_and_ps(side, _mm_cmpord_ps(side, side)));
+            let xyz = _mm_min_ps(begins, ends);
+            let yz = _mm_min_ps(xyz, _mm_shuffle_ps::<0b10_10_10_01>(xyz, xyz));
+            _mm_cvtss_f32(_mm_min_ss(yz, _mm_shuffle_ps::<0b10_10_10_10>(xyz, xyz)))
+        }
+    }
+
+    pub(super) fn farthest<'a>(moves: impl Iterator<Item = (&'a Aabb, &'a Aabb)>) -> f32 {
+        // SAFETY: SSE is part of x86-64.
+        let mut most = [unsafe { _mm_setzero_ps() }; 2];
+        for (b, before) in moves {
+            let (now, before) = (load_box(b), load_box(before));
+            for half in 0..2 {
+                // SAFETY: as above. Where a difference is no number, the max is the other.
+                most[half] = unsafe {
+                    let by = _mm_sub_ps(now[half], before[half]);
+                    _mm_max_ps(_mm_andnot_ps(_mm_set1_ps(-0.0), by), most[half])
+                };
+            }
+        }
+        let mut all = [0.0; 4];
+        // SAFETY: as above; the store needs no alignment.
+        unsafe { _mm_storeu_ps(all.as_mut_ptr(), _mm_max_ps(most[0], most[1])) };
+        all.into_iter().fold(0.0, f32::max)
+    }
+
+    #[inline(always)]
     pub(super) fn is_within(b: &Aabb, outer: &Aabb) -> bool {
         let ([b_min, b_max], [outer_min, outer_max]) = (load_box(b), load_box(outer));
         // SAFETY: SSE is part of x86-64.
@@ -171,6 +239,8 @@ mod tests {
                 b.contains(&a),
             ];
             assert_eq!(found, expected, "{a:?} {b:?}");
+            let depth = depth(&a, &b);
+            assert_eq!([depth >= 0.0, depth > 0.0], expected[..2], "{a:?} {b:?}");
             (0..3).for_each(|k| overlaps[k] += u32::from(found[k]));
         }
         assert!(overlaps.iter().all(|&count| count > 200), "{overlaps:?}");
