@@ -303,6 +303,7 @@ fn pairs_and_events_are_those_of_a_full_update() {
         12,
     );
     // So many that candidates are tested when they are due.
+    check(&Case { n: 33_000, ..plain }, 24);
     for case in [
         Case {
             filters: true,

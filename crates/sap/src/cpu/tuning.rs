@@ -447,8 +447,9 @@ pub(super) const STEP_TICKS: f32 = 3.0;
 /// 22 %, the `sweep` stage of 10^5 boxes takes 0.83 instead of 0.99 ms; with half to two thirds, in
 /// the motion `game`, 1.97 instead of 1.71; with all, in `mixed-sizes`, 10.1 instead of 6.8.
 pub(super) const MAX_DUE: f64 = 0.4;
-/// The frames by whose mean that is judged. Not measured.
-pub(super) const DUE_FRAMES: u32 = 4;
+/// The frames by whose mean that is judged: so many that one in which all are due does not decide.
+/// Not measured.
+pub(super) const DUE_FRAMES: u32 = 8;
 /// The frames until times are kept again after that, and the max: each failure doubles them. Not
 /// measured.
 pub(super) const DUE_WAITS: [u32; 2] = [64, 1024];

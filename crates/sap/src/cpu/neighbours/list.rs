@@ -228,18 +228,17 @@ impl Candidates {
         changes: &mut Changes,
     ) -> Result<()> {
         self.each(changes, |_, block, changes| {
-            let mut result = Ok(());
-            block.due.clear();
-            let hits = &mut block.hits;
-            block.candidates.retain(|&candidate| {
+            let (mut result, mut ended) = (Ok(()), 0);
+            block.retain(|candidate| {
                 let pair = plain(candidate);
                 let keeps = keep(pair);
                 if !keeps && candidate.b & HIT != 0 && result.is_ok() {
-                    *hits -= 1;
+                    ended += 1;
                     result = try_alloc::push(&mut changes.ended, pair);
                 }
                 keeps
             });
+            block.hits -= ended;
             result
         })
     }
@@ -366,7 +365,7 @@ impl Block {
         self.new += missing.len();
         if self.new > self.candidates.len() / STALE_SHARE {
             self.new = 0;
-            self.drop_stale(keep);
+            self.retain(|candidate| candidate.b & HIT != 0 || keep(plain(candidate)));
         }
         // From behind, so that each candidate is moved once.
         let mut end = self.candidates.len();
@@ -393,15 +392,15 @@ impl Block {
         Ok(())
     }
 
-    /// Drops the candidates that do not overlap and that `keep` refuses.
-    fn drop_stale(&mut self, keep: impl Fn(Pair) -> bool) {
+    /// Drops the candidates that `keep` refuses. It gets them with their bits.
+    fn retain(&mut self, mut keep: impl FnMut(Pair) -> bool) {
         let Self {
             candidates, due, ..
         } = self;
         let mut kept = 0;
         for i in 0..candidates.len() {
             let candidate = candidates[i];
-            if candidate.b & HIT != 0 || keep(plain(candidate)) {
+            if keep(candidate) {
                 candidates[kept] = candidate;
                 if let Some(&time) = due.get(i) {
                     due[kept] = time;

@@ -257,7 +257,7 @@ impl Neighbours {
             return Ok(None);
         };
         self.margin.begin(step.scene.boxes.len())?;
-        self.times = Times::default();
+        self.times.stop();
         self.changes.clear();
         self.left.clear();
         let found = std::mem::take(&mut self.found);

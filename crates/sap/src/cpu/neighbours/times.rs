@@ -18,6 +18,10 @@ const MAX_WAIT: u8 = 120;
 const LESS_WAIT: u8 = 31;
 /// Half of a depth, less more than what depths and moves are rounded by.
 const HALF: f32 = 0.4999;
+/// The least ticks in a move by 1. Of two finite sides whose distance is no finite number, that is
+/// farther than the longest wait.
+const MIN_SCALE: f32 = 1e-36;
+const _: () = assert!(MAX_WAIT as f32 <= f32::MAX * HALF * MIN_SCALE);
 
 /// Decides whether times are kept.
 pub(super) struct Times {
@@ -53,15 +57,21 @@ impl Times {
     /// Begins a frame of `n` boxes, given the steps of a sample. Returns whether times are kept.
     pub(super) fn begin_frame(&mut self, n: usize, steps: impl Iterator<Item = f32>) -> bool {
         if n < TIMED_LIST || self.backoff.begin_frame() {
-            self.clock = Ticks::default();
+            self.stop();
         } else if self.clock.scale == 0.0 {
             let mut steps: Vec<f32> = steps.filter(|&step| step > 0.0).collect();
             steps.sort_unstable_by(f32::total_cmp);
             let scale = steps.get(steps.len() / 2).map(|step| STEP_TICKS / step);
-            self.clock.scale = scale.filter(|scale| scale.is_normal()).unwrap_or(0.0);
+            let is_fit = |scale: &f32| (MIN_SCALE..=f32::MAX).contains(scale);
+            self.clock.scale = scale.filter(is_fit).unwrap_or(0.0);
             (self.frames, self.due) = (0, 0);
         }
         self.clock.scale > 0.0
+    }
+
+    /// Ends the times that are kept.
+    pub(super) fn stop(&mut self) {
+        self.clock = Ticks::default();
     }
 
     /// Adds what sides have moved in a frame at most.
@@ -87,7 +97,7 @@ impl Times {
         self.due += due;
         if self.due as f64 > MAX_DUE * f64::from(DUE_FRAMES) * candidates as f64 {
             self.backoff.record_failure();
-            self.clock = Ticks::default();
+            self.stop();
         } else if self.frames > DUE_FRAMES {
             self.backoff.record_success();
             (self.frames, self.due) = (1, 0);
@@ -151,10 +161,13 @@ mod tests {
     fn no_candidate_changes_before_it_is_due() {
         let mut random = Random(1);
         let mut number = |below| random.below(below) as f32 / 16.0;
-        let (mut waited, mut changed) = (0, 0);
-        for round in 0..3000 {
+        let (mut waited, mut changed, mut longest) = (0, 0, 0);
+        for round in 0..600 {
             let mut times = Times::default();
-            assert!(times.begin_frame(TIMED_LIST, [0.25, 0.5, 0.0].into_iter()));
+            // Small steps too, for long waits. The clock goes around more than once.
+            let unit = if round % 3 == 0 { 1.0 } else { 0.0625 };
+            let steps = [0.25 * unit, 0.5 * unit, 0.0];
+            assert!(times.begin_frame(TIMED_LIST, steps.into_iter()));
             let mut one = || {
                 let min = [(); 3].map(|()| number(64));
                 let mut b = Aabb::new(min, min.map(|x| x + number(64)));
@@ -168,7 +181,7 @@ mod tests {
             };
             let mut boxes = [one(), one()];
             let mut due = None;
-            for _ in 0..30 {
+            for _ in 0..150 {
                 let depth = depth(&boxes[0], &boxes[1]);
                 let expected = boxes[0].overlaps(&boxes[1], crate::OverlapRule::Closed);
                 assert_eq!(depth >= 0.0, expected, "{boxes:?}");
@@ -182,10 +195,11 @@ mod tests {
                 } else {
                     changed += u32::from(due.is_some_and(|(_, was)| was != expected));
                     due = Some((clock.due(depth, 0), expected));
+                    longest = longest.max(clock.due(depth, 0).wrapping_sub(clock.now));
                 }
                 let before = boxes;
                 for b in &mut boxes {
-                    let by = [(); 3].map(|()| number(9) - 0.25);
+                    let by = [(); 3].map(|()| (number(9) - 0.25) * unit);
                     (0..3)
                         .for_each(|k| (b.min[k], b.max[k]) = (b.min[k] + by[k], b.max[k] + by[k]));
                 }
@@ -193,6 +207,7 @@ mod tests {
             }
         }
         assert!(waited > 1000 && changed > 1000, "{waited} {changed}");
+        assert_eq!(longest, MAX_WAIT);
     }
 
     #[test]
@@ -232,5 +247,8 @@ mod tests {
         assert_eq!(kept(100, 10), (f64::from(DUE_FRAMES) * MAX_DUE) as u32 + 1);
         assert!(!Times::default().begin_frame(TIMED_LIST - 1, std::iter::once(1.0)));
         assert!(!Times::default().begin_frame(TIMED_LIST, std::iter::once(0.0)));
+        // Its sides may be so far apart that their distance is infinite.
+        assert!(!Times::default().begin_frame(TIMED_LIST, std::iter::once(4e36)));
+        assert!(Times::default().begin_frame(TIMED_LIST, std::iter::once(2e36)));
     }
 }
