@@ -42,12 +42,22 @@ pub(super) enum New<'a> {
 /// How candidates are tested.
 pub(super) struct Test<'a, K, O> {
     /// Whether a candidate that does not overlap stays. A block drops others from time to time.
-    pub(super) keep: K,
+    keep: K,
     /// Tests up to [`CANDIDATE_GROUP`] candidates, whatever their bits, and gets as many that
     /// follow, whose boxes it may prefetch. Returns a bit for each of the first.
-    pub(super) overlapping: O,
+    overlapping: O,
     /// What tests only those that are due, if times are kept.
-    pub(super) timed: Option<Timed<'a>>,
+    timed: Option<Timed<'a>>,
+}
+
+impl<'a, K, O> Test<'a, K, O> {
+    pub(super) const fn new(keep: K, overlapping: O, timed: Option<Timed<'a>>) -> Self {
+        Self {
+            keep,
+            overlapping,
+            timed,
+        }
+    }
 }
 
 /// What decides candidates that are due.

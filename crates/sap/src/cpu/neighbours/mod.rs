@@ -546,15 +546,7 @@ impl Neighbours {
                 ask(exact, next);
                 each_overlapping(some, overlaps)
             };
-            all.test(
-                new,
-                &Test {
-                    keep,
-                    overlapping,
-                    timed,
-                },
-                changes,
-            )?;
+            all.test(new, &Test::new(keep, overlapping, timed), changes)?;
         } else {
             match rule {
                 OverlapRule::Closed => {
@@ -562,30 +554,14 @@ impl Neighbours {
                         ask(boxes, next);
                         overlapping_closed(boxes, some)
                     };
-                    all.test(
-                        new,
-                        &Test {
-                            keep,
-                            overlapping,
-                            timed,
-                        },
-                        changes,
-                    )?;
+                    all.test(new, &Test::new(keep, overlapping, timed), changes)?;
                 }
                 OverlapRule::Open => {
                     let overlapping = |some: &[Pair], next: &[Pair]| {
                         ask(boxes, next);
                         overlapping_open(boxes, some)
                     };
-                    all.test(
-                        new,
-                        &Test {
-                            keep,
-                            overlapping,
-                            timed,
-                        },
-                        changes,
-                    )?;
+                    all.test(new, &Test::new(keep, overlapping, timed), changes)?;
                 }
             }
         }
