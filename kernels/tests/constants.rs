@@ -197,8 +197,8 @@ const SORTS: &[Same] = &[
         &[["onesweep/block.rs", "MAX_THREADS"]],
     ),
     (
-        ["sort/onesweep_block.cu", "SEEN_BYTES"],
-        &[["onesweep/block.rs", "SEEN_BYTES"]],
+        ["sort/onesweep_block.cu", "HEADER_BYTES"],
+        &[["onesweep/block.rs", "HEADER_BYTES"]],
     ),
     (
         ["sort/onesweep_small_types.cuh", "HEADER_BYTES"],

@@ -1,10 +1,10 @@
 //! The fewest keys: one block of `kernels/sort/onesweep_block.cu`.
 
+use crate::Result;
 use crate::cuda::context::Context;
 use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
 use crate::cuda::outcome::SortOutcome;
-use crate::{KeyType, Result};
 use bytemuck::{Pod, Zeroable};
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream, assert_layout};
 use radsweep_kernels as images;
@@ -14,35 +14,20 @@ use std::sync::Arc;
 const ITEMS: u32 = 8;
 /// Max threads of a block.
 const MAX_THREADS: u32 = 512;
-/// Bytes of shared memory before the keys.
-const SEEN_BYTES: u32 = 16;
-/// Max keys of a block.
-const LIMIT: u64 = MAX_THREADS as u64 * ITEMS as u64;
-
-/// Returns the max number of keys that one block sorts. More take a grid.
+/// Bytes of shared memory before the bins.
+const HEADER_BYTES: u32 = 80;
+/// Max keys of a block. More take a grid.
 ///
-/// Measured on H200s, 2026-11-29: microseconds between two events, this block, then what ran before
-/// it: up to 2048 keys one block by passes, since removed, and the shapes of `small_tuning.rs`.
+/// Measured on an H200, 2026-11-29: microseconds between two events for 4096 evenly spread keys,
+/// this block, then what ran before it: a block that merged, which still sorts uneven keys, or the
+/// shapes of `small_tuning.rs` (*).
 ///
-/// | | 512 | 1024 | 2048 | 3072 | 4096 |
-/// | --- | --- | --- | --- | --- | --- |
-/// | u32 | 8.6, 13.1 | 9.7, 14.0 | 11.3, 16.1 | 13.1, 18.5 | 14.1, 18.6 |
-/// | u32 + u32 | 11.7, 12.5 | 12.7, 15.7 | 14.7, 17.9 | 17.3, 19.2 | 20.0, 19.4 |
-/// | index of u32 | | | | | 18.9, 18.2 |
-/// | f32 | | | | | 18.8, 22.7 |
-/// | index of f32 | | | | | 19.0, 23.0 |
-/// | u64 | | | | | 20.0, 23.1 |
-/// | u64 + u32 | | | | | 25.5, 23.7 |
+/// | u32 | u32 + u32 | index of u32 | f32 | index of f32 | u64 | u64 + u32 |
+/// | --- | --- | --- | --- | --- | --- | --- |
+/// | 10.8, 14.0 | 12.4, 18.8* | 11.3, 18.0* | 11.7, 18.1 | 11.8, 18.8 | 11.6, 19.8 | 13.4, 24.3* |
 ///
-/// Where the host launches more slowly, all take up to 2.5 µs longer. Not measured: keys of 64 bits
-/// with values below 4096, values of 8 bytes, and `f32` with values other than an index.
-pub(super) fn limit(shape: &Shape) -> u64 {
-    match (shape.key, shape.value_bytes) {
-        (_, 0) | (KeyType::F32, _) => LIMIT,
-        (KeyType::U32 | KeyType::I32, _) => LIMIT / 4 * 3,
-        _ => LIMIT / 2,
-    }
-}
+/// Not measured: values of 8 bytes, and `f32` with values other than an index.
+pub(super) const LIMIT: u64 = MAX_THREADS as u64 * ITEMS as u64;
 
 /// The arguments of the kernels: `Args` in onesweep_block.cu.
 #[repr(C)]
@@ -107,10 +92,10 @@ pub(super) struct Block {
 /// the device.
 pub(super) fn plan(context: &Context, shape: &Shape) -> Result<Option<Block>> {
     let (key_bytes, device) = (shape.key_bytes(), &context.device);
-    if shape.large || !context.may_take_one_launch() || shape.n > limit(shape) {
+    if shape.large || !context.may_take_one_launch() || shape.n > LIMIT {
         return Ok(None);
     }
-    let threads = (shape.n as u32).div_ceil(ITEMS).next_multiple_of(32);
+    let threads = (shape.n as u32).div_ceil(ITEMS).next_power_of_two().max(32);
     let shared_bytes = shared_bytes(threads, key_bytes as u32, shape.value_bytes as u32);
     if shared_bytes > device.info().shared_per_block_optin {
         return Ok(None);
@@ -122,12 +107,13 @@ pub(super) fn plan(context: &Context, shape: &Shape) -> Result<Option<Block>> {
     }))
 }
 
-/// Returns the bytes of shared memory, as `Block` in onesweep_block.cu divides it: for words
-/// of 8 bytes, values, and indices of two bytes unless they are in the words.
+/// Returns the bytes of shared memory, as `Block` in onesweep_block.cu divides it: for bins of two
+/// bytes, words of 8 bytes, values, and indices of two bytes unless they are in the words.
 fn shared_bytes(threads: u32, key_bytes: u32, value_bytes: u32) -> u32 {
     let keys = threads * ITEMS;
     let places = keys + keys / ITEMS + ITEMS;
-    SEEN_BYTES + places * if key_bytes == 4 { 8 } else { 10 } + keys * value_bytes
+    let bins = 2 * (keys + ITEMS);
+    HEADER_BYTES + bins + places * if key_bytes == 4 { 8 } else { 10 } + keys * value_bytes
 }
 
 impl Block {
@@ -173,7 +159,7 @@ mod tests {
     #[test]
     fn a_block_fits_the_devices() {
         // What every device gives to a block, Turing, and Ampere.
-        for (key, value, optin) in [(8, 0, 48), (4, 4, 64), (8, 4, 64), (8, 8, 99)] {
+        for (key, value, optin) in [(4, 0, 48), (4, 4, 64), (8, 0, 64), (4, 8, 99), (8, 8, 99)] {
             let bytes = shared_bytes(MAX_THREADS, key, value);
             assert!(bytes <= optin * 1024, "{key} {value}: {bytes}");
         }

@@ -49,7 +49,7 @@ impl Family for Onesweep {
             n: shape.n.min(n),
             ..*shape
         };
-        block::plan(context, &at_most(block::limit(shape)))?;
+        block::plan(context, &at_most(block::LIMIT))?;
         small::plan(
             context,
             &at_most(small::limit(shape, Input::Any)),
