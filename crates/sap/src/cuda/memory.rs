@@ -1,6 +1,6 @@
 //! Host memory that the device reads and writes, kept from update to update.
 
-use crate::cuda::tuning::{COPY_SHARE, MAX_PINNED, MIN_PINNED, STAGED_PIECE, STAGING};
+use crate::cuda::tuning::{COPY_ALONE, COPY_SHARE, MAX_PINNED, MIN_PINNED, STAGED_PIECE, STAGING};
 use crate::try_alloc::zeros;
 use crate::{Pair, Result};
 use bytemuck::Pod;
@@ -56,8 +56,8 @@ impl<T> DerefMut for HostBuffer<T> {
     }
 }
 
-/// Uploads from any memory at the speed of pinned memory: all threads copy a piece there while the
-/// one before is under way.
+/// Uploads from any memory at the speed of pinned memory: all threads copy a large piece there
+/// while the one before is under way.
 #[derive(Default)]
 pub(crate) struct Uploader {
     staging: Option<HostBuffer<u8>>,
@@ -95,7 +95,7 @@ impl Uploader {
                 self.used = 0;
             }
             let staged = &mut staging[self.used..self.used + piece.len()];
-            if piece.len() <= COPY_SHARE {
+            if piece.len() <= COPY_ALONE {
                 staged.copy_from_slice(piece);
             } else {
                 let shares = staged

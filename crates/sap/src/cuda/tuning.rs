@@ -17,11 +17,15 @@ pub(super) const STAGING: usize = 32 << 20;
 pub(super) const STAGED_PIECE: usize = 4 << 20;
 /// Bytes that a thread copies to a piece: a 16th of it. Not measured.
 pub(super) const COPY_SHARE: usize = 256 << 10;
+/// Max bytes that the caller copies alone. To wake threads took up to 0.5 ms beside an H200, for
+/// 324 kB, where the frame takes 0.22 (falling chairs).
+pub(super) const COPY_ALONE: usize = 1 << 20;
 /// Max pairs that are downloaded to pinned memory: 1 GiB of them, since such memory is scarce. Not
 /// measured.
 pub(super) const MAX_PINNED: usize = (1 << 30) / size_of::<Pair>();
-/// Min pairs of pinned memory for a list: 64 KiB of them. Not measured.
-pub(super) const MIN_PINNED: usize = 8 << 10;
+/// Min pairs of pinned memory for a list: 512 KiB of them. Each time it grows it takes 0.5 ms or
+/// more.
+pub(super) const MIN_PINNED: usize = 64 << 10;
 /// Min boxes of a frame of which only the changed ones are uploaded. Below, the upload of all takes
 /// no longer than the copies on the device that are needed instead. Its figures are not recorded.
 pub(super) const MIN_PATCHED: usize = 16 * 1024;
@@ -126,6 +130,11 @@ pub(super) const CUT_SAMPLE: usize = 2048;
 pub(super) const OTHER_COUNT: f64 = 1.25;
 /// A cut is made again when a box needs this much more tests to find its pairs. Not measured.
 pub(super) const MORE_WORK: f64 = 1.5;
+/// A thread makes the new cut in 1 to 2 ms beside an H200. It is taken once searches have taken as
+/// long, by the cost model above, of which each counts as [`SEARCH_MS`] at least.
+pub(super) const PLAN_MS: f64 = 2.0;
+/// See [`PLAN_MS`]: that of falling chairs, with the host's part.
+pub(super) const SEARCH_MS: f64 = 0.25;
 
 // ---- Cells: what a warp takes ----
 

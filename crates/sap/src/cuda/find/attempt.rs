@@ -11,6 +11,7 @@ use crate::cuda::input::source::Source;
 use crate::cuda::limits::out_of_memory;
 use crate::cuda::order::Order;
 use crate::cuda::resting::RestingSet;
+use crate::cuda::tuning::PLAN_MS;
 use crate::{Result, Strategy};
 use gpu::{DevicePtr, SliceMut};
 use gpusort::Algorithm;
@@ -163,7 +164,7 @@ impl Engine {
         // If memory to order them is refused, the pairs are counted all the same.
         let ordered = self.order(plan, order);
         self.stages.pause(&self.stream)?;
-        self.grid.plan_next()?;
+        self.grid.plan_ahead(PLAN_MS)?;
         let state = self.counters.read(&self.stream)?;
         let bits = self.spare.index_bits();
         let is_ordered = self.pair_orders[self.spare.sets()].record(order, bits, &state);

@@ -14,7 +14,7 @@ use crate::cuda::input::scene::{Scene, address};
 use crate::cuda::launch::{WARP, linear, module};
 use crate::cuda::memory::HostBuffer;
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{CUT_SAMPLE, MIN_DIVIDED, MIN_FOR_8, NEAR_SHARE, OTHER_COUNT};
+use crate::cuda::tuning::{CUT_SAMPLE, MIN_DIVIDED, MIN_FOR_8, NEAR_SHARE, OTHER_COUNT, SEARCH_MS};
 use crate::subdivision::Subdivision;
 use crate::{Aabb, Result};
 use bytemuck::{Pod, Zeroable};
@@ -23,6 +23,7 @@ use gpu::{
     blocks,
 };
 use std::mem;
+use std::thread::{Builder, JoinHandle};
 
 struct Kernels {
     count: Kernel,
@@ -90,6 +91,29 @@ struct CutPlan {
     is_spread: bool,
 }
 
+impl CutPlan {
+    /// Plans the cut of frames of `n` boxes by a sample of them.
+    fn new(sample: &[Sampled], n: usize, worlds: bool) -> Self {
+        let (cut, cost) = Cut::new(sample, n, worlds);
+        let division = Division::new(cut.buckets(), n);
+        Self {
+            cut,
+            n,
+            worlds,
+            forecast: Forecast::new(n, candidates(sample, n), cost),
+            division,
+            is_spread: division.is_spread(&cut, sample),
+        }
+    }
+}
+
+/// A plan that a thread makes, while frames go on by the last one.
+struct Planning {
+    thread: JoinHandle<CutPlan>,
+    /// Until it is taken, milliseconds of searches.
+    left: f64,
+}
+
 /// A sample that is being downloaded, and when it is complete.
 struct Sampling {
     n: usize,
@@ -105,9 +129,9 @@ pub(crate) struct Grid {
     plan: Option<CutPlan>,
     /// Whether the plan has become bad.
     is_bad: bool,
-    /// The sample of this frame that a bad plan makes necessary, and the plan of the next frame.
+    /// The sample of this frame that a bad plan makes necessary, and the plan by such a sample.
     sampling: Option<Sampling>,
-    next_plan: Option<CutPlan>,
+    planning: Option<Planning>,
     /// The tests a box in the frame that ended the last plan. A new plan ends beyond these only.
     floor: f64,
     cut: Cut,
@@ -171,7 +195,7 @@ impl Grid {
             plan: None,
             is_bad: false,
             sampling: None,
-            next_plan: None,
+            planning: None,
             floor: 0.0,
             cut: Cut::zeroed(),
             buckets: Offsets::new(device)?,
@@ -188,8 +212,13 @@ impl Grid {
 
     /// Takes the cut of the last frames, if it suits a frame. Returns whether it does.
     pub(crate) fn keep_plan(&mut self, scene: &Scene) -> bool {
-        if let Some(next) = self.next_plan.take() {
-            self.plan = Some(next);
+        let expected = self.choice().and_then(|(choice, _)| choice.subdivided_ms);
+        let is_due = |planning: &mut Planning| {
+            planning.left -= expected.unwrap_or(0.0).max(SEARCH_MS);
+            planning.left <= 0.0
+        };
+        if let Some(planning) = self.planning.take_if(is_due) {
+            self.plan = planning.thread.join().ok();
         }
         if let Some(plan) = &self.plan {
             self.cut = plan.cut;
@@ -211,7 +240,8 @@ impl Grid {
         self.drop_plan();
         self.sample(stream, scene)?;
         stream.synchronize()?;
-        let plan = self.plan_of(scene.n, scene.worlds.is_some());
+        let sample = &self.sample_read[..scene.n.min(CUT_SAMPLE)];
+        let plan = CutPlan::new(sample, scene.n, scene.worlds.is_some());
         self.cut = plan.cut;
         self.plan = Some(plan);
         Ok(())
@@ -230,12 +260,17 @@ impl Grid {
         Ok(())
     }
 
-    /// Plans the cut of the next frame by the sample of this one, if there is one. Meanwhile the
-    /// device searches this frame.
-    pub(crate) fn plan_next(&mut self) -> Result<()> {
+    /// Has a thread plan the cut of a later frame by the sample of this one, if there is one. It is
+    /// taken when more searches have taken `left` milliseconds.
+    pub(crate) fn plan_ahead(&mut self, left: f64) -> Result<()> {
         if let Some(Sampling { n, worlds, is_done }) = self.sampling.take() {
             is_done.synchronize()?;
-            self.next_plan = Some(self.plan_of(n, worlds));
+            let sample = self.sample_read[..n.min(CUT_SAMPLE)].to_vec();
+            let plan = move || CutPlan::new(&sample, n, worlds);
+            let thread = Builder::new().name("radsweep-plan".into()).spawn(plan);
+            // Without a thread the plan stays bad, and the next frame tries again.
+            self.is_bad = thread.is_err();
+            self.planning = thread.ok().map(|thread| Planning { thread, left });
         }
         Ok(())
     }
@@ -262,21 +297,6 @@ impl Grid {
         Ok(())
     }
 
-    /// Plans the cut of frames of `n` boxes by the sample downloaded.
-    fn plan_of(&self, n: usize, worlds: bool) -> CutPlan {
-        let sample = &self.sample_read[..n.min(CUT_SAMPLE)];
-        let (cut, cost) = Cut::new(sample, n, worlds);
-        let division = Division::new(cut.buckets(), n);
-        CutPlan {
-            cut,
-            n,
-            worlds,
-            forecast: Forecast::new(n, candidates(sample, n), cost),
-            division,
-            is_spread: division.is_spread(&cut, sample),
-        }
-    }
-
     /// Returns what is to be zero before boxes are arranged, of at most `max` units.
     pub(crate) fn clear_ahead(&mut self, max: u64) -> Clear {
         self.buckets.clear_ahead(max)
@@ -284,7 +304,7 @@ impl Grid {
 
     /// Drops the plan, so that the next frame makes another cut.
     pub(crate) fn drop_plan(&mut self) {
-        (self.plan, self.next_plan, self.sampling) = (None, None, None);
+        (self.plan, self.planning, self.sampling) = (None, None, None);
         (self.is_bad, self.floor) = (false, 0.0);
     }
 
@@ -324,8 +344,8 @@ impl Grid {
         plan.is_spread &= !plan.division.is_crowded(state.crowded, n);
         if let Some(work) = plan.forecast.record(finder, n, state, self.floor) {
             self.floor = work;
-            // Unless the next frame has another plan already.
-            self.is_bad = self.next_plan.is_none();
+            // Unless another one is under way.
+            self.is_bad = self.planning.is_none();
         }
     }
 

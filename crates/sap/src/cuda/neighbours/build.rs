@@ -135,7 +135,8 @@ impl Builder {
             let (counters, lists) = (&mut self.counters, (&self.packed, &mut *list));
             self.order
                 .order(stream, sorting, counters, order, bits, lists)?;
-            self.grid.plan_next()?;
+            // Many frames later, when the next list is built, the plan is done.
+            self.grid.plan_ahead(0.0)?;
             let state = self.counters.read(stream)?;
             self.grid.record_work(Finder::Cells, n, &state);
             if state.stopped != 0 || state.pairs > max {
