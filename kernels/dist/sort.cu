@@ -63,18 +63,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_sort_ends(
     if (lane_index() == 0) ends[i] = end;
 }
 
-// Two runs side by side, [begin, middle) and [middle, end), and where their merge goes: to `to`.
-struct Runs {
+// Sorted elements, in memory of this device or of one that it reaches.
+struct Run {
     const Key* keys;
     const void* values;
+    u64 length;
+};
+ASSERT_LAYOUT(Run, 24, AT(keys, 0) AT(values, 8) AT(length, 16));
+
+// Two runs, and where their merge goes.
+struct Runs {
+    Run a, b;
     Key* keys_out;
     void* values_out;
-    u64 begin, middle, end, to;
     KeyMap map;
 };
-ASSERT_LAYOUT(Runs, 88,
-    AT(keys, 0) AT(values, 8) AT(keys_out, 16) AT(values_out, 24) AT(begin, 32) AT(middle, 40)
-    AT(end, 48) AT(to, 56) AT(map, 64));
+ASSERT_LAYOUT(Runs, 88, AT(a, 0) AT(b, 24) AT(keys_out, 48) AT(values_out, 56) AT(map, 64));
 
 // Merges two runs; of equal keys those of the first come first. A block takes TILE keys of the
 // merge. `Value` is u8 for keys alone.
@@ -84,8 +88,8 @@ DEVICE void merge(const Runs& runs) {
     constexpr u64 NEAR = 256;  // keys from one look to the next
     __shared__ Key keys[TILE + 1];
     __shared__ u16 offsets[TILE];
-    const u64 n = runs.end - runs.begin, a_length = runs.middle - runs.begin;
-    const Key *a = runs.keys + runs.begin, *b = runs.keys + runs.middle;
+    const u64 a_length = runs.a.length, n = a_length + runs.b.length;
+    const Key *const a = runs.a.keys, *const b = runs.b.keys;
     const u64 first = u64(blockIdx.x) * TILE, last = min(first + TILE, n);
     const u32 length = u32(last - first);
     const MergeTile of_a = block_merge_split<NEAR>(
@@ -93,17 +97,16 @@ DEVICE void merge(const Runs& runs) {
         [&](u64 i, u64 k) { return runs.map(a[i]) <= runs.map(b[k]); });
     const u64 a_first = of_a.begin, b_first = first - a_first;
     const u32 a_count = u32(of_a.end - a_first);
-    // Returns where an element of the tile is in memory: those of the first run are before.
-    auto source = [&](u32 offset) {
-        return offset < a_count ? runs.begin + a_first + offset
-                                : runs.middle + b_first + (offset - a_count);
+    // Reads an element of the tile from memory: those of the first run are before.
+    const auto read = [&](const auto* of_a, const auto* of_b, u32 offset) {
+        return (offset < a_count ? of_a + a_first : of_b + b_first - a_count)[offset];
     };
     // All loads are on their way before the first is stored.
     Key loaded[ITEMS];
 #pragma unroll
     for (u32 round = 0; round < ITEMS; round++) {
         const u32 offset = round * THREADS + threadIdx.x;
-        if (offset < length) loaded[round] = runs.keys[source(offset)];
+        if (offset < length) loaded[round] = read(a, b, offset);
     }
 #pragma unroll
     for (u32 round = 0; round < ITEMS; round++) {
@@ -137,11 +140,11 @@ DEVICE void merge(const Runs& runs) {
         const u32 at = round * THREADS + threadIdx.x;
         if (at >= length) break;
         const u32 offset = offsets[at];
-        const u64 to = runs.to + first + at;
-        runs.keys_out[to] = keys[offset];
+        runs.keys_out[first + at] = keys[offset];
         if (HAS_VALUES) {
-            static_cast<Value*>(runs.values_out)[to] =
-                static_cast<const Value*>(runs.values)[source(offset)];
+            static_cast<Value*>(runs.values_out)[first + at] = read(
+                static_cast<const Value*>(runs.a.values), static_cast<const Value*>(runs.b.values),
+                offset);
         }
     }
 }

@@ -210,19 +210,26 @@ pub(crate) struct Splitter {
 
 assert_layout!(Splitter, 16: bits 0, has_same 8);
 
-/// Two sorted runs side by side, and where their merge goes.
+/// Sorted elements, in memory of this device or of one that it reaches.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Run {
+    pub(crate) keys: DevicePtr<u8>,
+    pub(crate) values: DevicePtr<u8>,
+    pub(crate) length: u64,
+}
+
+assert_layout!(Run, 24: keys 0, values 8, length 16);
+
+/// Two runs, and where their merge goes.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Runs {
-    pub(crate) keys: DevicePtr<u8>,
-    pub(crate) values: DevicePtr<u8>,
+    pub(crate) a: Run,
+    pub(crate) b: Run,
     pub(crate) keys_out: DevicePtr<u8>,
     pub(crate) values_out: DevicePtr<u8>,
-    pub(crate) begin: u64,
-    pub(crate) middle: u64,
-    pub(crate) end: u64,
-    pub(crate) to: u64,
     pub(crate) map: KeyMap,
 }
 
-assert_layout!(Runs, 88: keys 0, values 8, keys_out 16, values_out 24, begin 32, middle 40, end 48, to 56, map 64);
+assert_layout!(Runs, 88: a 0, b 24, keys_out 48, values_out 56, map 64);

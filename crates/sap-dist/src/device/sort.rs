@@ -2,7 +2,8 @@
 //!
 //! Each rank sorts its elements, and splitters divide them into `pieces` parts for each rank, in
 //! order. In round `p` each rank sends every rank the part that is piece `p` of that rank's result.
-//! A rank then has a sorted run from each, and merges these while the next round travels.
+//! A rank then has a sorted run from each, and merges these while the next round travels. Where
+//! devices reach each other's memory, nothing is sent: merges read the runs where they are.
 
 mod elements;
 mod kernels;
@@ -237,8 +238,9 @@ fn exchange(
     sorted: Result<Elements, Cause>,
 ) -> Result<()> {
     let rank = transport.rank();
-    let rounds =
-        sorted.and_then(|sorted| Rounds::new(streams, kernels, (own, memory), sorted, &counts));
+    let lent = transport.lend(streams.0, &[own.keys(), own.values.as_slice()])?;
+    let rounds = sorted
+        .and_then(|sorted| Rounds::new(streams, kernels, (own, lent), memory, sorted, &counts));
     let rows = transport.all_gather(&fault(&rounds))?;
     agree(&rows, WORDS, (rank, &rounds))?;
     let mut rounds = rounds.map_err(failed(rank))?;
@@ -249,7 +251,8 @@ fn exchange(
         // A rank whose device fails still sends, so that no other waits for it.
         state = state.and_then(|()| rounds.merge(&counts, piece));
     }
-    let state = state.and_then(|()| Ok(streams.1.synchronize()?));
+    // In any case, before what others lend is given back.
+    let state = state.and(rounds.finish());
     let rows = transport.all_gather(&fault(&state))?;
     agree(&rows, WORDS, (rank, &state))
 }

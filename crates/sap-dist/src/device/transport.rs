@@ -2,7 +2,8 @@
 //! have in common.
 
 use crate::transport::{Traffic, Transport, TransportError};
-use gpu::{Slice, SliceMut, Stream};
+use gpu::{Device, DevicePtr, Event, Memory, Slice, SliceMut, Stream};
+use std::sync::Arc;
 
 /// A [`Transport`] that also moves memory between the devices of its ranks.
 ///
@@ -43,6 +44,67 @@ pub trait DeviceTransport: Transport {
         outgoing: &[Slice<u8>],
         incoming: &mut [SliceMut<u8>],
     ) -> Result<(), TransportError>;
+
+    /// Lets the devices of the other ranks read memory of this one where it is, and this device
+    /// theirs. Returns none, on all ranks, where that cannot be, as for most transports.
+    ///
+    /// Work that is queued on `stream` after the call finds what all ranks had queued on theirs. A
+    /// rank writes what it lent only when all ranks have told, in a gather, that they have read it.
+    ///
+    /// # Errors
+    ///
+    /// A [`TransportError`].
+    fn lend(
+        &mut self,
+        stream: &Stream,
+        memory: &[Slice<u8>],
+    ) -> Result<Option<Lent>, TransportError> {
+        let _ = (stream, memory);
+        Ok(None)
+    }
+}
+
+/// The memory that all ranks lend: see [`DeviceTransport::lend`]. It is not freed before this is
+/// dropped.
+#[derive(Debug)]
+pub struct Lent(pub(super) Vec<Arc<Offer>>);
+
+impl Lent {
+    /// Returns the address of what a rank lends, by its order there.
+    #[must_use]
+    pub fn address(&self, rank: usize, index: usize) -> DevicePtr<u8> {
+        let part = self.0.get(rank).and_then(|offer| offer.parts.get(index));
+        part.map_or(DevicePtr::NULL, |&(address, _)| address)
+    }
+}
+
+/// What a rank sends to each, or lends to all.
+#[derive(Debug)]
+pub(super) struct Offer {
+    pub(super) parts: Vec<(DevicePtr<u8>, usize)>,
+    pub(super) device: Device,
+    /// After the work that writes the parts.
+    pub(super) ready: Event,
+    /// The parts, which are not freed while a rank may copy them.
+    _memory: Vec<Memory>,
+}
+
+impl Offer {
+    pub(super) fn new(stream: &Stream, outgoing: &[Slice<u8>]) -> gpu::Result<Self> {
+        let parts = outgoing.iter();
+        let memory: Vec<_> = parts
+            .clone()
+            .map(Slice::memory)
+            .collect::<gpu::Result<_>>()?;
+        // What comes from another stream is used by this one from here on.
+        stream.using(&memory, || Ok::<(), gpu::Error>(()))?;
+        Ok(Self {
+            parts: parts.map(|part| (part.device_ptr(), part.len())).collect(),
+            device: stream.device().clone(),
+            ready: stream.record()?,
+            _memory: memory,
+        })
+    }
 }
 
 /// Checks that there is memory for each of some ranks.

@@ -5,7 +5,9 @@ use crate::common::LIMIT;
 use crate::common::random::Random;
 use gpusort::Key;
 use libtest_mimic::Failed;
-use sap_dist::{Cause, DeviceSorter, Error, List, Staged, Threads, Transport};
+use sap_dist::{
+    Cause, DeviceSorter, DeviceTransport, Error, List, Peers, Staged, Threads, Transport,
+};
 
 pub const ALL: &[(&str, Check)] = &[
     ("sort::all_key_types", all_key_types),
@@ -18,14 +20,12 @@ pub const ALL: &[(&str, Check)] = &[
 type Sorted<K> = (Vec<K>, (Vec<K>, Vec<u32>), (Vec<K>, Vec<u64>));
 
 /// Sorts the keys of a rank alone, with values of 4 bytes, and with values of 8.
-fn sort<K: Key>(
-    threads: &mut Threads,
+fn sort<K: Key, T: DeviceTransport>(
+    mut transport: T,
+    mut sorter: DeviceSorter,
     keys: &[K],
     first: usize,
-    piece_bytes: u64,
 ) -> Result<Sorted<K>, Failed> {
-    let mut sorter = DeviceSorter::new(device_of(threads.rank()))?.min_piece_bytes(piece_bytes);
-    let mut transport = Staged::new(threads);
     let stream = sorter.stream().clone();
     let given = stream.from_slice(keys)?;
     let values: Vec<u32> = (first..first + keys.len()).map(|i| i as u32).collect();
@@ -48,16 +48,26 @@ fn sort<K: Key>(
     ))
 }
 
-/// Sorts what the ranks have, and checks order, bound and stability.
+/// Sorts what the ranks have, by what travels and by what they read where it is, and checks order,
+/// bound and stability.
 fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
     let (ranks, n) = (parts.len(), parts.iter().map(Vec::len).sum::<usize>());
     let first = |rank: usize| parts[..rank].iter().map(Vec::len).sum::<usize>();
-    let run = |threads: &mut Threads| {
+    let run = |threads: &mut Threads, in_place: bool| {
         let rank = threads.rank();
-        sort(threads, &parts[rank], first(rank), piece_bytes)
+        let sorter = DeviceSorter::new(device_of(rank))?.min_piece_bytes(piece_bytes);
+        let (keys, first) = (&parts[rank], first(rank));
+        if in_place {
+            let peers = Peers::new(threads, sorter.stream().device())?;
+            sort(peers, sorter, keys, first)
+        } else {
+            sort(Staged::new(threads), sorter, keys, first)
+        }
     };
-    let sorted: Result<Vec<_>, Failed> = Threads::run(ranks, LIMIT, run)?.into_iter().collect();
-    let sorted = sorted?;
+    let sorted_by = |in_place| -> Result<Vec<_>, Failed> {
+        let results = Threads::run(ranks, LIMIT, |threads| run(threads, in_place))?;
+        results.into_iter().collect()
+    };
     let bits = |key: &K| -> u64 { key.to_ordered_bits().into() };
     let all = parts.concat();
     let mut order: Vec<usize> = (0..n).collect();
@@ -66,29 +76,33 @@ fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
     let expected = bytes(&order.iter().map(|&i| all[i]).collect::<Vec<K>>());
     let about = format!("{:?}, {ranks} ranks, {n} keys", K::TYPE);
     // Bit for bit: zeros of both signs are equal, and keep their order.
-    for keys in [
-        sorted
-            .iter()
-            .flat_map(|one| one.0.clone())
-            .collect::<Vec<K>>(),
-        sorted.iter().flat_map(|one| one.1.0.clone()).collect(),
-        sorted.iter().flat_map(|one| one.2.0.clone()).collect(),
-    ] {
-        assert!(bytes(&keys) == expected, "{about}");
-    }
-    let narrow = sorted.iter().flat_map(|one| &one.1.1);
-    assert!(
-        narrow.map(|&i| i as usize).eq(order.iter().copied()),
-        "{about}"
-    );
-    let wide = sorted.iter().flat_map(|one| &one.2.1);
-    assert!(
-        wide.map(|&i| !i as usize).eq(order.iter().copied()),
-        "{about}"
-    );
-    for one in &sorted {
-        let most = (2 * n).div_ceil(ranks);
-        assert!(one.0.len() <= most && one.1.0.len() <= most, "{about}");
+    for in_place in [false, true] {
+        let sorted = sorted_by(in_place)?;
+        let about = format!("{about}, in place: {in_place}");
+        for keys in [
+            sorted
+                .iter()
+                .flat_map(|one| one.0.clone())
+                .collect::<Vec<K>>(),
+            sorted.iter().flat_map(|one| one.1.0.clone()).collect(),
+            sorted.iter().flat_map(|one| one.2.0.clone()).collect(),
+        ] {
+            assert!(bytes(&keys) == expected, "{about}");
+        }
+        let narrow = sorted.iter().flat_map(|one| &one.1.1);
+        assert!(
+            narrow.map(|&i| i as usize).eq(order.iter().copied()),
+            "{about}"
+        );
+        let wide = sorted.iter().flat_map(|one| &one.2.1);
+        assert!(
+            wide.map(|&i| !i as usize).eq(order.iter().copied()),
+            "{about}"
+        );
+        for one in &sorted {
+            let most = (2 * n).div_ceil(ranks);
+            assert!(one.0.len() <= most && one.1.0.len() <= most, "{about}");
+        }
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Keys on the device of a rank, with a value each if values are sorted too. They are bytes here,
 //! so that what all types share is compiled once.
 
+use crate::device::abi::Run;
 use bytemuck::Pod;
 use gpu::{Buffer, DevicePtr, Memory, Scratch, Slice, SliceMut, Stream};
 use gpusort::{Key, KeyType};
@@ -23,6 +24,20 @@ impl Form {
 
     pub(super) fn key_bytes(self) -> usize {
         self.key.bits() as usize / 8
+    }
+
+    /// Returns `length` of the elements at these addresses, from the one at `start` on.
+    pub(super) fn run(
+        self,
+        [keys, values]: [DevicePtr<u8>; 2],
+        start: usize,
+        length: usize,
+    ) -> Run {
+        Run {
+            keys: keys.byte_add((start * self.key_bytes()) as u64),
+            values: values.byte_add((start * self.value_bytes) as u64),
+            length: length as u64,
+        }
     }
 }
 
@@ -66,9 +81,10 @@ impl<'a> Elements<'a> {
         self.keys.as_slice()
     }
 
-    /// Returns the addresses of keys and values.
-    pub(super) fn addresses(&self) -> [DevicePtr<u8>; 2] {
-        [self.keys.device_ptr(), self.values.device_ptr()]
+    /// Returns `length` elements from the one at `start` on, which are in order.
+    pub(super) fn run(&self, start: usize, length: usize) -> Run {
+        let all = [self.keys.device_ptr(), self.values.device_ptr()];
+        self.form.run(all, start, length)
     }
 
     /// Returns shares in the memory of both.

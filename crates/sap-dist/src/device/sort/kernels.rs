@@ -1,10 +1,11 @@
 //! The kernels of the sort (`kernels/dist/sort.cu`).
 
-use super::elements::Elements;
+use super::elements::{Elements, Form};
 use crate::Cause;
-use crate::device::abi::{self, KeyMap};
+use crate::device::abi::{self, KeyMap, Run, Runs};
 use crate::device::kernels::THREADS;
 use crate::sort::{Plan, Splitter};
+use bytemuck::Zeroable;
 use gpu::{ByValue, Device, Kernel, Launch, Stream, args, blocks};
 use gpusort::internals::KeyMasks;
 use gpusort::{KeyType, Order};
@@ -107,37 +108,33 @@ impl Kernels {
         Ok(ends)
     }
 
-    /// Merges two sorted runs that lie side by side in `from`, `begin..middle` and `middle..end`,
-    /// to `to` from index `at` on.
-    pub(super) fn merge(
+    /// Merges one or two sorted runs to `out`, which has the length of both.
+    ///
+    /// # Safety
+    ///
+    /// The runs have addresses of as many elements of that form as they say, which the device
+    /// reaches. They are not freed before the stream is done.
+    pub(super) unsafe fn merge(
         &self,
         stream: &Stream,
-        (from, [begin, middle, end]): (&Elements, [usize; 3]),
-        (to, at): (&Elements, usize),
-    ) -> Result<(), Cause> {
-        if begin == end {
+        form: Form,
+        runs: &[Run],
+        out: Run,
+    ) -> gpu::Result<()> {
+        if out.length == 0 {
             return Ok(());
         }
-        let kernel = &self.merges[from.form.value_bytes / 4];
-        let ([keys, values], [keys_out, values_out]) = (from.addresses(), to.addresses());
-        let runs = ByValue(abi::Runs {
-            keys,
-            values,
-            keys_out,
-            values_out,
-            begin: begin as u64,
-            middle: middle as u64,
-            end: end as u64,
-            to: at as u64,
-            map: key_map(from.form.key),
+        let [a, b] = [0, 1].map(|i| runs.get(i).copied().unwrap_or(Run::zeroed()));
+        let runs = ByValue(Runs {
+            a,
+            b,
+            keys_out: out.keys,
+            values_out: out.values,
+            map: key_map(form.key),
         });
-        let launch = Launch::linear(blocks(end - begin, self.tile), THREADS);
-        let memory = [from.memory()?, to.memory()?].concat();
-        // SAFETY: both runs are sorted and lie in the first memory, and the other has capacity for
-        // their merge from there on.
-        Ok(stream.using(&memory, || unsafe {
-            stream.launch(kernel, &launch, &args![runs])
-        })?)
+        let launch = Launch::linear(blocks(out.length as usize, self.tile), THREADS);
+        // SAFETY: the caller's promise.
+        unsafe { stream.launch(&self.merges[form.value_bytes / 4], &launch, &args![runs]) }
     }
 }
 

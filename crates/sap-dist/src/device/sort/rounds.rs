@@ -2,8 +2,9 @@
 
 use super::elements::{Elements, Kept};
 use super::kernels::Kernels;
+use crate::device::abi::Run;
 use crate::device::exchange::split;
-use crate::device::transport::DeviceTransport;
+use crate::device::transport::{DeviceTransport, Lent};
 use crate::error::{Result, WORDS, agree, fault};
 use crate::{Cause, Transport, TransportError};
 use gpu::{Event, Slice, SliceMut, Stream};
@@ -71,15 +72,18 @@ impl Counts {
             .collect()
     }
 
-    /// Returns what goes to each rank in a round: ranges of the sorted elements of this one.
+    /// Returns which of the sorted elements of a rank go to another in a round.
+    fn range(&self, from: usize, to: usize, piece: usize) -> Range<usize> {
+        let of_rank = &self.all[from * self.ranks * self.pieces..];
+        let part = to * self.pieces + piece;
+        let start: usize = of_rank[..part].iter().sum();
+        start..start + of_rank[part]
+    }
+
+    /// Returns what goes to each rank in a round.
     fn sent(&self, piece: usize) -> Vec<Range<usize>> {
-        let own = &self.all[self.rank * self.ranks * self.pieces..];
-        let range = |to: usize| {
-            let part = to * self.pieces + piece;
-            let start: usize = own[..part].iter().sum();
-            start..start + own[part]
-        };
-        (0..self.ranks).map(range).collect()
+        let ranks = 0..self.ranks;
+        ranks.map(|to| self.range(self.rank, to, piece)).collect()
     }
 }
 
@@ -99,6 +103,8 @@ pub(super) struct Rounds<'a> {
     own: Elements<'a>,
     /// What came in this round, and in the one before, with the end of its merges.
     came: [(Elements<'a>, Option<Event>); 2],
+    /// What the other ranks have sorted, if this one can read it there. Then nothing comes.
+    lent: Option<Lent>,
     /// Runs between two levels of merges.
     spare: Elements<'a>,
     sorted: Elements<'a>,
@@ -110,20 +116,29 @@ impl<'a> Rounds<'a> {
     pub(super) fn new(
         (stream, merging): (&'a Stream, &'a Stream),
         kernels: Kernels,
-        (own, pieces): (Elements<'a>, &'a mut Pieces),
+        (own, lent): (Elements<'a>, Option<Lent>),
+        pieces: &'a mut Pieces,
         sorted: Elements<'a>,
         counts: &Counts,
     ) -> Result<Self, Cause> {
         let longest = counts.of_rounds().max().unwrap_or(0);
-        let between = if counts.ranks > 2 { longest } else { 0 };
+        let if_used = |used| if used { longest } else { 0 };
         let form = own.form;
+        let comes = lent.is_none();
         let [first, second] = &mut pieces.came;
         Ok(Self {
             came: [
-                (first.reserve(stream, longest, form)?, None),
-                (second.reserve(stream, longest, form)?, None),
+                // Above four ranks, also for runs between levels.
+                (
+                    first.reserve(stream, if_used(comes || counts.ranks > 4), form)?,
+                    None,
+                ),
+                (second.reserve(stream, if_used(comes), form)?, None),
             ],
-            spare: pieces.spare.reserve(stream, between, form)?,
+            spare: pieces
+                .spare
+                .reserve(stream, if_used(counts.ranks > 2), form)?,
+            lent,
             sorted,
             stream,
             merging,
@@ -140,6 +155,9 @@ impl<'a> Rounds<'a> {
         counts: &Counts,
         piece: usize,
     ) -> Result<(), TransportError> {
+        if self.lent.is_some() {
+            return Ok(());
+        }
         self.came.swap(0, 1);
         let (sent, received) = (counts.sent(piece), counts.received(piece));
         let (came, merged) = &mut self.came[0];
@@ -159,34 +177,56 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    /// Queues the merges of the runs that came in a round: a tree, whose last merge goes to the
-    /// result.
+    /// Queues the merges of the runs of a round: a tree, whose last merge goes to the result.
     pub(super) fn merge(&mut self, counts: &Counts, piece: usize) -> Result<(), Cause> {
-        let mut ends = vec![0];
-        for count in counts.received(piece) {
-            ends.push(ends[ends.len() - 1] + count);
-        }
-        self.merging.wait(&self.stream.record()?)?;
-        let (mut from, mut to) = (&self.came[0].0, &self.spare);
-        while ends.len() > 3 {
-            let mut merged = vec![0];
-            for pair in ends[1..].chunks(2) {
-                let (begin, end) = (merged[merged.len() - 1], pair[pair.len() - 1]);
-                let runs = (from, [begin, pair[0], end]);
-                self.kernels.merge(self.merging, runs, (to, begin))?;
-                merged.push(end);
+        let (form, came) = (self.own.form, &self.came[0].0);
+        let mut start = 0;
+        let run = |from: usize| {
+            let range = counts.range(from, counts.rank, piece);
+            let at = start;
+            start += range.len();
+            match &self.lent {
+                Some(lent) => {
+                    let all = [0, 1].map(|list| lent.address(from, list));
+                    form.run(all, range.start, range.len())
+                }
+                None => came.run(at, range.len()),
             }
-            ends = merged;
-            (from, to) = (to, from);
-        }
-        if let [begin, middle, end] = ends[..] {
-            let runs = (from, [begin, middle, end]);
-            self.kernels
-                .merge(self.merging, runs, (&self.sorted, self.merged))?;
-            self.merged += end;
-        }
+        };
+        let mut runs: Vec<Run> = (0..counts.ranks).map(run).collect();
+        self.merging.wait(&self.stream.record()?)?;
+        let all = [came, &self.spare, &self.sorted, &self.own];
+        let memory: Result<Vec<_>, _> = all.iter().map(|elements| elements.memory()).collect();
+        let merge = |runs: &[Run], (to, at): (&Elements, usize)| {
+            let length = runs.iter().map(|run| run.length as usize).sum();
+            let merged = to.run(at, length);
+            // SAFETY: the runs are those above or merged ones, and there is memory for as many.
+            // What is lent is not freed before `finish` has waited.
+            unsafe { self.kernels.merge(self.merging, form, runs, merged)? };
+            Ok::<_, gpu::Error>(merged)
+        };
+        let merged = self.merging.using(&memory?.concat(), || {
+            let (mut to, mut next) = (&self.spare, came);
+            while runs.len() > 2 {
+                let mut at = 0;
+                let two = runs.chunks(2).map(|two| {
+                    let merged = merge(two, (to, at))?;
+                    at += merged.length as usize;
+                    Ok(merged)
+                });
+                runs = two.collect::<gpu::Result<_>>()?;
+                (to, next) = (next, to);
+            }
+            merge(&runs, (&self.sorted, self.merged))
+        })?;
+        self.merged += merged.length as usize;
         self.came[0].1 = Some(self.merging.record()?);
         Ok(())
+    }
+
+    /// Waits for all merges.
+    pub(super) fn finish(self) -> Result<(), Cause> {
+        Ok(self.merging.synchronize()?)
     }
 }
 
