@@ -1,17 +1,20 @@
 // What a rank does for the sort of the keys of all ranks, besides the sort of its own keys
 // (crates/sap-dist/src/device/sort.rs).
 //
-// Compiled with KEY_BITS (32, 64). Launched once each, but for the merges:
+// Compiled with KEY_BITS (32, 64). Launched once each, but for the last two:
 //   samples  every t-th of the sorted keys, for all ranks
 //   ends     where the splitters that ranks chose from the samples fall among the sorted keys
-//   merge    merges two sorted runs that came from two ranks; a tree of these merges all
+//   splits   where each tile of a merge begins in both runs
+//   merge    merges two sorted runs; a tree of these merges those of all ranks
+// Runs come from other ranks, or are read in the memory of their devices where that is reached.
 //
 // Bytes of a merge, for a key and its value: their sizes read, and written. About 40 instructions a
 // key, of which a third is the search of a thread's first key. A block finds its part of both runs
-// by merge path, its threads theirs in shared memory, and a thread then only notes where each of
-// its keys is: the block writes keys and values by these offsets, in the order of memory. On an
-// H200 2^27 pairs of 4 + 4 bytes take 0.90 ms, where a copy of the bytes takes 0.52; 2^28 keys took
-// 1.17 (0.52) with 63 registers, and were not measured since they have 48.
+// by the splits, which a launch before has searched: from another device each step of a search
+// takes 1 to 2 us. Its threads find theirs by merge path in shared memory, and a thread then only
+// notes where each of its keys is: the block writes keys and values by these offsets, in the order
+// of memory. On an H200 2^27 pairs of 4 + 4 bytes took 0.90 ms, where a copy of the bytes takes
+// 0.52, and 2^28 keys 1.17 (0.52), with the search in each block.
 #include "block/merge_path.cuh"
 #include "block/merge_split.cuh"
 #include "common/layout.cuh"
@@ -76,27 +79,39 @@ struct Runs {
     Run a, b;
     Key* keys_out;
     void* values_out;
+    u64* splits;  // the elements of `a` before each tile of the merge, and in all
     KeyMap map;
 };
-ASSERT_LAYOUT(Runs, 88, AT(a, 0) AT(b, 24) AT(keys_out, 48) AT(values_out, 56) AT(map, 64));
+ASSERT_LAYOUT(Runs, 96,
+    AT(a, 0) AT(b, 24) AT(keys_out, 48) AT(values_out, 56) AT(splits, 64) AT(map, 72));
+
+// Finds where each of `count` tiles begins in both runs. A warp a tile.
+extern "C" __global__ void __launch_bounds__(THREADS) dist_sort_splits(
+    const __grid_constant__ Runs runs, u32 count) {
+    constexpr u64 NEAR = 256;  // keys from one look to the next
+    const u32 tile = (blockIdx.x * THREADS + threadIdx.x) / WARP;
+    if (tile >= count) return;
+    const u64 a_length = runs.a.length, b_length = runs.b.length;
+    const u64 diagonal = min(u64(tile) * TILE, a_length + b_length);
+    const u64 split = warp_merge_split<NEAR>(a_length, b_length, diagonal, [&](u64 i) {
+        return runs.map(runs.a.keys[i]) <= runs.map(runs.b.keys[diagonal - 1 - i]);
+    });
+    if (lane_index() == 0) runs.splits[tile] = split;
+}
 
 // Merges two runs; of equal keys those of the first come first. A block takes TILE keys of the
 // merge. `Value` is u8 for keys alone.
 template <class Value>
 DEVICE void merge(const Runs& runs) {
     constexpr bool HAS_VALUES = sizeof(Value) != 1;
-    constexpr u64 NEAR = 256;  // keys from one look to the next
     __shared__ Key keys[TILE + 1];
     __shared__ u16 offsets[TILE];
     const u64 a_length = runs.a.length, n = a_length + runs.b.length;
     const Key *const a = runs.a.keys, *const b = runs.b.keys;
     const u64 first = u64(blockIdx.x) * TILE, last = min(first + TILE, n);
     const u32 length = u32(last - first);
-    const MergeTile of_a = block_merge_split<NEAR>(
-        a_length, n - a_length, first, last,
-        [&](u64 i, u64 k) { return runs.map(a[i]) <= runs.map(b[k]); });
-    const u64 a_first = of_a.begin, b_first = first - a_first;
-    const u32 a_count = u32(of_a.end - a_first);
+    const u64 a_first = runs.splits[blockIdx.x], b_first = first - a_first;
+    const u32 a_count = u32(runs.splits[blockIdx.x + 1] - a_first);
     // Reads an element of the tile from memory: those of the first run are before.
     const auto read = [&](const auto* of_a, const auto* of_b, u32 offset) {
         return (offset < a_count ? of_a + a_first : of_b + b_first - a_count)[offset];

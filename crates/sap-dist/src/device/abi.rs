@@ -229,7 +229,9 @@ pub(crate) struct Runs {
     pub(crate) b: Run,
     pub(crate) keys_out: DevicePtr<u8>,
     pub(crate) values_out: DevicePtr<u8>,
+    /// The elements of `a` before each tile of the merge, and in all.
+    pub(crate) splits: DevicePtr<u64>,
     pub(crate) map: KeyMap,
 }
 
-assert_layout!(Runs, 88: a 0, b 24, keys_out 48, values_out 56, map 64);
+assert_layout!(Runs, 96: a 0, b 24, keys_out 48, values_out 56, splits 64, map 72);

@@ -10,7 +10,7 @@ mod kernels;
 mod rounds;
 
 use super::owned_pairs::Sorting;
-use super::transport::DeviceTransport;
+use super::transport::{DeviceTransport, Lent};
 use super::tuning::{MAX_PIECES, MIN_PIECE_BYTES};
 use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::sort::Plan;
@@ -29,7 +29,8 @@ use rounds::{Counts, Pieces, Rounds};
 /// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
 /// devices. Between sorts it keeps memory for the keys and values of a rank twice, and for three
 /// pieces: each an eighth of them, or less than 128 MiB if a rank has less than 1 GiB. After a sort
-/// of more than before it is up to half as much again.
+/// of more than before it is up to half as much again. By [`Peers`](crate::Peers), where all
+/// devices reach each other's memory, two ranks need no pieces, and three or four only one.
 ///
 /// ```
 /// use sap_dist::{DeviceSorter, Staged, Threads, Transport};
@@ -199,8 +200,9 @@ impl DeviceSorter {
     }
 }
 
-/// A rank's sorted elements, with the kernels for them and the elements of all parts.
-type Divided<'a> = (Kernels, Elements<'a>, Counts);
+/// A rank's sorted elements, with the kernels for them, those of the other ranks if it can read
+/// them, and the elements of all parts.
+type Divided<'a> = (Kernels, (Elements<'a>, Option<Lent>), Counts);
 
 /// Divides the sorted elements of all ranks among them.
 fn divide<'a>(
@@ -226,8 +228,13 @@ fn divide<'a>(
     words.resize(plan.width(), 0);
     let splitters = plan.splitters(&transport.all_gather(&words)?);
     let ends = samples.and_then(|_| kernels.ends(stream, &own, &splitters, rank));
-    let counts = Counts::agree(transport, &ends, pieces as usize)?;
-    Ok((kernels, own, counts))
+    let mut counts = Counts::agree(transport, &ends, pieces as usize)?;
+    let lent = transport.lend(stream, &[own.keys(), own.values.as_slice()])?;
+    if lent.is_some() && ranks == 2 {
+        // Nothing comes, and nothing is between merges, so that pieces would save no memory.
+        counts = counts.in_one_piece();
+    }
+    Ok((kernels, (own, lent), counts))
 }
 
 /// Exchanges the pieces of all ranks, and merges what comes to `sorted`.
@@ -238,9 +245,8 @@ fn exchange(
     sorted: Result<Elements, Cause>,
 ) -> Result<()> {
     let rank = transport.rank();
-    let lent = transport.lend(streams.0, &[own.keys(), own.values.as_slice()])?;
-    let rounds = sorted
-        .and_then(|sorted| Rounds::new(streams, kernels, (own, lent), memory, sorted, &counts));
+    let rounds =
+        sorted.and_then(|sorted| Rounds::new(streams, kernels, own, memory, sorted, &counts));
     let rows = transport.all_gather(&fault(&rounds))?;
     agree(&rows, WORDS, (rank, &rounds))?;
     let mut rounds = rounds.map_err(failed(rank))?;

@@ -6,7 +6,7 @@ use crate::device::abi::{self, KeyMap, Run, Runs};
 use crate::device::kernels::THREADS;
 use crate::sort::{Plan, Splitter};
 use bytemuck::Zeroable;
-use gpu::{ByValue, Device, Kernel, Launch, Stream, args, blocks};
+use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream, args, blocks};
 use gpusort::internals::KeyMasks;
 use gpusort::{KeyType, Order};
 
@@ -18,6 +18,8 @@ const WARP: u32 = 32;
 pub(super) struct Kernels {
     samples: Kernel,
     ends: Kernel,
+    /// Where the tiles of a merge begin.
+    splits: Kernel,
     /// The merge, for values of 0 (no values), 4 and 8 bytes.
     merges: [Kernel; 3],
     tile: u32,
@@ -33,6 +35,7 @@ impl Kernels {
         Ok(Self {
             samples: module.kernel("dist_sort_samples")?,
             ends: module.kernel("dist_sort_ends")?,
+            splits: module.kernel("dist_sort_splits")?,
             merges: [
                 module.kernel("dist_sort_merge_0")?,
                 module.kernel("dist_sort_merge_4")?,
@@ -108,20 +111,26 @@ impl Kernels {
         Ok(ends)
     }
 
+    /// Returns the splits of a merge to so many elements: one for each tile, and one more.
+    pub(super) fn splits(&self, elements: usize) -> usize {
+        blocks(elements, self.tile) as usize + 1
+    }
+
     /// Merges one or two sorted runs to `out`, which has the length of both.
     ///
     /// # Safety
     ///
     /// The runs have addresses of as many elements of that form as they say, which the device
-    /// reaches. They are not freed before the stream is done.
+    /// reaches, and there is memory for the splits. None of it is freed before the stream is done.
     pub(super) unsafe fn merge(
         &self,
         stream: &Stream,
         form: Form,
-        runs: &[Run],
+        (runs, splits): (&[Run], DevicePtr<u64>),
         out: Run,
     ) -> gpu::Result<()> {
-        if out.length == 0 {
+        let length = out.length as usize;
+        if length == 0 {
             return Ok(());
         }
         let [a, b] = [0, 1].map(|i| runs.get(i).copied().unwrap_or(Run::zeroed()));
@@ -130,11 +139,18 @@ impl Kernels {
             b,
             keys_out: out.keys,
             values_out: out.values,
+            splits,
             map: key_map(form.key),
         });
-        let launch = Launch::linear(blocks(out.length as usize, self.tile), THREADS);
-        // SAFETY: the caller's promise.
-        unsafe { stream.launch(&self.merges[form.value_bytes / 4], &launch, &args![runs]) }
+        let count = self.splits(length);
+        let launch = Launch::linear(blocks(count, THREADS / WARP), THREADS);
+        let merge = &self.merges[form.value_bytes / 4];
+        // SAFETY: the caller's promise; a merge has a block for each tile, and one split more.
+        unsafe {
+            stream.launch(&self.splits, &launch, &args![runs, count as u32])?;
+            let launch = Launch::linear(count as u32 - 1, THREADS);
+            stream.launch(merge, &launch, &args![runs])
+        }
     }
 }
 

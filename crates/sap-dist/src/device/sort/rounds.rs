@@ -7,7 +7,7 @@ use crate::device::exchange::split;
 use crate::device::transport::{DeviceTransport, Lent};
 use crate::error::{Result, WORDS, agree, fault};
 use crate::{Cause, Transport, TransportError};
-use gpu::{Event, Slice, SliceMut, Stream};
+use gpu::{Event, Scratch, Slice, SliceMut, Stream};
 use std::mem;
 use std::ops::Range;
 
@@ -47,6 +47,16 @@ impl Counts {
             pieces,
             all: all.map(|&count| count as usize).collect(),
         })
+    }
+
+    /// Makes one piece of all pieces of a rank.
+    pub(super) fn in_one_piece(self) -> Self {
+        let of_ranks = self.all.chunks_exact(self.pieces);
+        Self {
+            pieces: 1,
+            all: of_ranks.map(|pieces| pieces.iter().sum()).collect(),
+            ..self
+        }
     }
 
     /// Returns the elements of a rank in a piece of another.
@@ -92,6 +102,8 @@ impl Counts {
 pub(super) struct Pieces {
     came: [Kept; 2],
     spare: Kept,
+    /// The splits of a merge.
+    splits: Scratch,
 }
 
 /// What a rank sorted itself, what comes, and what it makes of that.
@@ -107,6 +119,7 @@ pub(super) struct Rounds<'a> {
     lent: Option<Lent>,
     /// Runs between two levels of merges.
     spare: Elements<'a>,
+    splits: SliceMut<'a, u64>,
     sorted: Elements<'a>,
     merged: usize,
 }
@@ -138,6 +151,10 @@ impl<'a> Rounds<'a> {
             spare: pieces
                 .spare
                 .reserve(stream, if_used(counts.ranks > 2), form)?,
+            splits: pieces
+                .splits
+                .reserve(stream, 8 * kernels.splits(longest))?
+                .cast()?,
             lent,
             sorted,
             stream,
@@ -197,15 +214,17 @@ impl<'a> Rounds<'a> {
         self.merging.wait(&self.stream.record()?)?;
         let all = [came, &self.spare, &self.sorted, &self.own];
         let memory: Result<Vec<_>, _> = all.iter().map(|elements| elements.memory()).collect();
+        let memory = [memory?.concat(), vec![self.splits.memory()?]].concat();
+        let splits = self.splits.device_ptr();
         let merge = |runs: &[Run], (to, at): (&Elements, usize)| {
             let length = runs.iter().map(|run| run.length as usize).sum();
             let merged = to.run(at, length);
             // SAFETY: the runs are those above or merged ones, and there is memory for as many.
             // What is lent is not freed before `finish` has waited.
-            unsafe { self.kernels.merge(self.merging, form, runs, merged)? };
+            unsafe { (self.kernels).merge(self.merging, form, (runs, splits), merged)? };
             Ok::<_, gpu::Error>(merged)
         };
-        let merged = self.merging.using(&memory?.concat(), || {
+        let merged = self.merging.using(&memory, || {
             let (mut to, mut next) = (&self.spare, came);
             while runs.len() > 2 {
                 let mut at = 0;
