@@ -4,7 +4,8 @@
 //
 //   1  Each warp loads ITEMS keys a lane; order check; the bits in which keys differ. Values wait
 //      in shared memory.
-//   2  A bin is the highest of these bits. Each key counts in its bin, and gets its rank there.
+//   2  A bin is as many of the bits from the highest of these on as tell the bins apart. Each key
+//      counts in its bin, and gets its rank there.
 //   3  If no bin has more than MAX_IN_BIN keys, a prefix sum over the bins tells where each begins,
 //      keys go there, and are compared with those of their bin.
 //   4  Otherwise a thread sorts its keys by Batcher's network (block/odd_even.cuh), the lanes of a
@@ -13,8 +14,8 @@
 //      both (block/merge_path.cuh), and it merges them in turn.
 //   5  All is read before anything is written, so input and output may be one.
 //
-// Neither way is stable, so a key has its index with it, by which equal keys are compared; only
-// integers alone, all of whose bits count, do without.
+// Neither bins nor merges keep the order of equal keys, so a key has its index with it, by which
+// they are compared; only integers alone, all of whose bits count, do without.
 //
 // H200, 2026-11-29, microseconds between two events, u32 keys also replayed from a graph, beside
 // merging alone (pairs from 3073 on by a grid), which was here before, and CUB 3.5, in one run. An
@@ -48,6 +49,7 @@ namespace radsweep::onesweep_block {
 constexpr u32 ITEMS = 8, MAX_THREADS = 512, HEADER_BYTES = 80;
 // Keys of a bin that are compared with each other, at most.
 constexpr u32 MAX_IN_BIN = 32;
+static_assert((MAX_IN_BIN & (MAX_IN_BIN - 1)) == 0, "ranks are compared with it by their bits");
 
 // ---- Shared with the host: crates/gpusort/src/cuda/onesweep/block.rs ----
 
@@ -95,7 +97,7 @@ struct Block {
     // The thread's.
     Word words[ITEMS];
     u32 indices[ITEMS];
-    u32 places[ITEMS];  // in order
+    u32 places[ITEMS];  // where they are written
 
     DEVICE Block(const Args& args, char* memory)
         : args(args), n(u32(key_count(args))), total(blockDim.x * ITEMS),
@@ -191,7 +193,7 @@ struct Block {
         const u32 bits = bit_length(differing), bin_bits = bit_length(total - 1);
         const u32 shift = bits < bin_bits ? 0 : bits - bin_bits;
         const auto bin_of = [&](Word word) { return u32(key_of(word) >> shift) & (total - 1); };
-        u32 ranks[ITEMS], all_ranks = 0;
+        u32 ranks[ITEMS], rank_bits = 0;
         // Two bins share a word.
         const auto count = [&](u32 k) {
             const u32 bin = bin_of(words[k]), half = bin % 2 * 16;
@@ -200,15 +202,15 @@ struct Block {
                 ranks[k] =
                     atomicAdd(reinterpret_cast<u32*>(bins) + bin / 2, 1u << half) >> half & 0xffff;
             }
-            all_ranks |= ranks[k];
+            rank_bits |= ranks[k];
         };
         // If most keys have one bin, this is known before all have counted there in turn.
         count(0);
-        if (!__any_sync(ALL_LANES, all_ranks >= MAX_IN_BIN)) {
+        if (!__any_sync(ALL_LANES, rank_bits >= MAX_IN_BIN)) {
 #pragma unroll
             for (u32 k = 1; k < ITEMS; k++) count(k);
         }
-        if (__syncthreads_or(all_ranks >= MAX_IN_BIN)) return false;
+        if (__syncthreads_or(rank_bits >= MAX_IN_BIN)) return false;
 
         uint4& own = reinterpret_cast<uint4*>(bins)[threadIdx.x];
         u32 counts[ITEMS / 2] = {own.x, own.y, own.z, own.w}, sum = 0, unused;

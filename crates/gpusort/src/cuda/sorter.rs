@@ -28,8 +28,8 @@ use std::sync::Arc;
 /// Onesweep (Adinets and Merrill 2022) takes time O(n · passes). It runs a pass for each 8 bits of
 /// the window in which keys differ, or for only the highest of them where blocks can sort the rest
 /// on chip, and none if the keys are in order already.
-/// `kernels/sort/onesweep.cu` describes it. For few keys, at most 4,096, one block merges instead,
-/// and reports the passes that a sort by digits would have run.
+/// `kernels/sort/onesweep.cu` describes it. Few keys, at most 4,096, are sorted by one block in
+/// another way. It reports the passes that a sort by digits would have run.
 ///
 /// ```
 /// use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};

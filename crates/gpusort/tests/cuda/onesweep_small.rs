@@ -182,12 +182,20 @@ fn launch_shapes<K: TestKey>(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Sorts as many keys as one block sorts with any values, and other numbers, with which its warps
-/// have uneven runs to merge.
+/// Sorts as many keys as one block sorts, and other numbers, with which its warps have uneven runs
+/// to merge.
 fn one_block<K: TestKey>(gpu: &Gpu) -> Outcome {
     let stream = gpu.stream()?;
     let rig = Rig::new(&gpu.sorter, &stream);
-    all_distributions::<K>(gpu, &rig, unless_quick(2_048, 1_100), Form::ALL)?;
+    all_distributions::<K>(gpu, &rig, unless_quick(4_096, 1_100), Form::ALL)?;
+    // A bin with as many keys as are compared at most, and with one more, which has all merged.
+    for most in [32, 33] {
+        let is_there = |i: usize| i.is_multiple_of(100) && i / 100 < most - 1;
+        let bin = |i: usize| if is_there(i) { 7 } else { i as u64 };
+        let key = |i: usize| K::from_raw((bin(i) << (K::BITS - 12)) + i as u64 % 3);
+        let keys: Vec<K> = (0..4_096).map(key).collect();
+        rig.check_all(&keys, &gpu.options())?;
+    }
     for n in [1, 2, 31, 256, 257, 700, 1_793, 3_333, 4_095] {
         let keys = Distribution::Few(3).keys::<K>(n, 25);
         rig.check_all(&keys, &gpu.options())?;

@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 ///
 /// An exchange is queued on the streams of all ranks. A rank waits there for the other ranks, by
 /// the time limit of the transport below, and not for a device. Memory of
-/// [`gpu::Slice::from_raw`] must stay until all ranks have returned.
+/// [`gpu::Slice::from_raw`] must stay until all ranks have returned. What ranks lend
+/// ([`DeviceTransport::lend`]) is not copied.
 ///
 /// ```
 /// use sap_dist::{DeviceTransport, Peers, Threads, Transport, TransportError};
@@ -79,7 +80,7 @@ impl<T: Transport> Peers<T> {
         })
     }
 
-    /// A transport of ranks that share a board, and whose devices reach each other.
+    /// A transport of ranks that share a board. It lends nothing.
     pub(super) const fn on(transport: T, board: Arc<Board>) -> Self {
         Self {
             below: Below::new(transport),

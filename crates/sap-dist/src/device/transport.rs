@@ -46,10 +46,13 @@ pub trait DeviceTransport: Transport {
     ) -> Result<(), TransportError>;
 
     /// Lets the devices of the other ranks read memory of this one where it is, and this device
-    /// theirs. Returns none, on all ranks, where that cannot be, as for most transports.
+    /// theirs. Returns none, on all ranks, where that cannot be: only [`Peers`](crate::Peers) can,
+    /// and a transport that wraps one passes the call on.
     ///
-    /// Work that is queued on `stream` after the call finds what all ranks had queued on theirs. A
-    /// rank writes what it lent only when all ranks have told, in a gather, that they have read it.
+    /// All ranks call it, each with as many slices of its [`gpu::Buffer`]s. Work that is queued on
+    /// `stream` after the call finds what all ranks had queued on theirs, until [`Lent`] is
+    /// dropped. A rank writes what it lent only when all have told, in a gather, that they have
+    /// read it.
     ///
     /// # Errors
     ///
@@ -64,13 +67,13 @@ pub trait DeviceTransport: Transport {
     }
 }
 
-/// The memory that all ranks lend: see [`DeviceTransport::lend`]. It is not freed before this is
-/// dropped.
+/// The memory that all ranks lend, to be read: see [`DeviceTransport::lend`]. It is not freed
+/// before this is dropped, for which the device must have read it.
 #[derive(Debug)]
 pub struct Lent(pub(super) Vec<Arc<Offer>>);
 
 impl Lent {
-    /// Returns the address of what a rank lends, by its order there.
+    /// Returns the address of what a rank lends, by its order there, or null if that is nothing.
     #[must_use]
     pub fn address(&self, rank: usize, index: usize) -> DevicePtr<u8> {
         let part = self.0.get(rank).and_then(|offer| offer.parts.get(index));
@@ -85,7 +88,7 @@ pub(super) struct Offer {
     pub(super) device: Device,
     /// After the work that writes the parts.
     pub(super) ready: Event,
-    /// The parts, which are not freed while a rank may copy them.
+    /// The parts, which are not freed while a rank may copy or read them.
     _memory: Vec<Memory>,
 }
 

@@ -342,10 +342,10 @@ impl Grid {
             self.are_apart = (state.near as f64) < NEAR_SHARE * sampled.min(n) as f64;
         }
         plan.is_spread &= !plan.division.is_crowded(state.crowded, n);
-        if let Some(work) = plan.forecast.record(finder, n, state, self.floor) {
-            self.floor = work;
-            // Unless another one is under way.
-            self.is_bad = self.planning.is_none();
+        let work = plan.forecast.record(finder, n, state, self.floor);
+        // Unless another plan is under way.
+        if let Some(work) = work.filter(|_| self.planning.is_none()) {
+            (self.floor, self.is_bad) = (work, true);
         }
     }
 

@@ -135,7 +135,7 @@ impl Builder {
             let (counters, lists) = (&mut self.counters, (&self.packed, &mut *list));
             self.order
                 .order(stream, sorting, counters, order, bits, lists)?;
-            // Many frames later, when the next list is built, the plan is done.
+            // For the next list, which is mostly built many frames later.
             self.grid.plan_ahead(0.0)?;
             let state = self.counters.read(stream)?;
             self.grid.record_work(Finder::Cells, n, &state);
