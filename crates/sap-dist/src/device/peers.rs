@@ -169,6 +169,18 @@ impl Board {
         lock(&self.0)[turn].clone()
     }
 
+    /// Puts what a rank sends or lends on the board.
+    fn offer(
+        &self,
+        own: (usize, usize),
+        stream: &Stream,
+        parts: &[Slice<u8>],
+    ) -> Result<(), TransportError> {
+        let offer = Some(Arc::new(Offer::new(stream, parts)?));
+        self.set(own, |slot| slot.offer = offer);
+        Ok(())
+    }
+
     /// Lends memory to all ranks. Theirs is ready for what is queued on the stream next.
     fn lend(
         &self,
@@ -177,10 +189,7 @@ impl Board {
         memory: &[Slice<u8>],
     ) -> Result<Lent, TransportError> {
         let own = (turn, transport.rank());
-        let offered = Offer::new(stream, memory).map(|offer| {
-            self.set(own, |slot| slot.offer = Some(Arc::new(offer)));
-        });
-        agree(transport, offered.map_err(TransportError::from))?;
+        agree(transport, self.offer(own, stream, memory))?;
         let slots = self.slots(turn).into_iter();
         let offers: Vec<_> = slots.filter_map(|slot| slot.offer).collect();
         let waits = offers
@@ -199,11 +208,8 @@ impl Board {
     ) -> Result<(), TransportError> {
         let rank = transport.rank();
         let own = (turn, rank);
-        let offered = check(transport.size(), outgoing, incoming).and_then(|()| {
-            let offer = Some(Arc::new(Offer::new(stream, outgoing)?));
-            self.set(own, |slot| slot.offer = offer);
-            Ok(())
-        });
+        let offered = check(transport.size(), outgoing, incoming)
+            .and_then(|()| self.offer(own, stream, outgoing));
         agree(transport, offered)?;
         let offers = self.slots(turn);
         let copied = copy(stream, (rank, outgoing), &offers, incoming).map(|event| {
