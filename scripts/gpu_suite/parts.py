@@ -7,9 +7,10 @@ without the CPU engines and other families of sorts. The tests' own sources coun
 at full size, which are cheap to repeat: a sanitizer checks the kernels. Racecheck checks what the
 threads of a block share. That depends on the images and the constants in the tuning tables, so
 the rest of the Rust does not count; after a change of a launch shape beside its launch, run it by
-hand. Comments on lines of their own do not count, nor do unit tests, which are in no binary of the
-suite. Items and statements of the feature `wgpu` count only for its tests, which run on the Vulkan
-driver of the machine.
+hand. It takes twenty minutes for all parts, so each image counts for one part: the sorts that other
+parts launch too are checked in their own. Comments on lines of their own do not count, nor do unit
+tests, which are in no binary of the suite. Items and statements of the feature `wgpu` count only
+for its tests, which run on the Vulkan driver of the machine.
 """
 import functools
 import hashlib
@@ -81,6 +82,15 @@ BINARIES = dict(
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
+# The images that racecheck checks in a part, and the crate that launches them. In the parts of
+# other sorts these are all but those of Onesweep.
+RACECHECKED = {
+    "gpusort.cuda_sort/onesweep": (["onesweep_*", "gather"], "crates/gpusort"),
+    "gpusort.cuda_sort/adaptive": (["adaptive_*"], "crates/gpusort"),
+    "radsweep-sap.cuda_sap": (["sap", "sap_*"], "crates/sap"),
+    "radsweep-dist.cuda_dist": (["dist", "dist_sort_32", "dist_sort_64"], "crates/sap-dist"),
+    "radsweep-cli.cuda_program": (["demo"], "crates/scenes"),
+}
 # The test binaries of the feature `wgpu`, and their sources.
 ON_WGPU = ["crates/wgpu-device/src", "crates/wgpu-device/tests/validation", "kernels/wgsl", "kernels/src/wgsl.rs", "crates/gpusort/src"]
 VULKAN_BINARIES = {
@@ -115,6 +125,8 @@ def sources(kind, name, root=ROOT):
     else:
         images, paths, tests = BINARIES[name]
         paths = paths + tests if kind == TESTS else paths
+        if kind == RACECHECK:
+            images, crate = RACECHECKED.get(name) or ([image for image in images if image not in ONESWEEP], "crates/gpusort")
     left_out = {"cpu", "cpu.rs"} | ({"cuda", "cuda.rs"} if kind == VULKAN else {"wgpu", "wgsl.rs"})
     left_out |= {family for family in FAMILIES if not {"*", f"{family}_*"} & set(images)}
     prebuilt = root / "kernels" / "prebuilt"
@@ -129,7 +141,9 @@ def sources(kind, name, root=ROOT):
             raise SystemExit(f"gpu-suite: {path} of {name} is not there")
         found |= {file for file in inside if not left_out & set(file.relative_to(path).parts)}
     if kind == RACECHECK:
-        found = {file for file in found if file.suffix != ".rs" or "tuning" in file.name}
+        others = {"onesweep"} if "onesweep_*" not in images else set()
+        is_table = lambda file: "tuning" in file.name and (root / crate) in file.parents and not others & set(file.parts)
+        found = {file for file in found if file.suffix != ".rs" or is_table(file)}
     return sorted(found)
 
 

@@ -82,11 +82,14 @@ class Sources(unittest.TestCase):
 
             vulkan = {(VULKAN, name) for name in parts.VULKAN_BINARIES}
             everything = {part for part in before if part != (BENCH, "cub")} - vulkan
-            whole = {(kind, name) for kind in (TESTS, RACECHECK, MEMCHECK) for name in ("radsweep-sap.cuda_sap", "radsweep-dist.cuda_dist", "radsweep-cli.cuda_program")}
+            whole = {(kind, name) for kind in (TESTS, MEMCHECK) for name in ("radsweep-sap.cuda_sap", "radsweep-dist.cuda_dist", "radsweep-cli.cuda_program")}
             whole |= {(parts.SCENES, "radsweep"), (BENCH, "bench_sweep")}
             rust = lambda found: {part for part in found if part[0] != RACECHECK}
+            raced = lambda found: {name for kind, name in found if kind == RACECHECK}
             self.assertEqual(changed("crates/gpu/src/stream.rs"), rust(everything))
-            self.assertEqual(changed("kernels/prebuilt/sap.ptx"), whole)
+            self.assertEqual(changed("kernels/prebuilt/sap.ptx"), whole | {(RACECHECK, "radsweep-sap.cuda_sap")})
+            self.assertEqual(raced(changed("kernels/prebuilt/onesweep_32.ptx")), {SORT})
+            self.assertEqual(raced(changed("kernels/prebuilt/demo.ptx")), {"radsweep-cli.cuda_program"})
             self.assertEqual(changed("crates/sap/src/cuda/find/sweep.rs"), rust(whole))
             self.assertEqual(changed("crates/sap/src/cpu/mod.rs"), set())
             self.assertEqual(changed("crates/gpu/src/stream.rs", b"    /// A comment.\n"), set())
