@@ -82,8 +82,8 @@ BINARIES = dict(
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
-# The images that racecheck checks in a part, and the crate that launches them. In the parts of
-# other sorts these are all but those of Onesweep.
+# The images that racecheck checks in a part, and the crate whose tuning tables count there. In
+# other parts these are all images that the part loads, but those of Onesweep.
 RACECHECKED = {
     "gpusort.cuda_sort/onesweep": (["onesweep_*", "gather"], "crates/gpusort"),
     "gpusort.cuda_sort/adaptive": (["adaptive_*"], "crates/gpusort"),
