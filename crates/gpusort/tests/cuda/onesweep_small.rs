@@ -16,7 +16,11 @@ pub fn add(suite: &mut Suite) {
         large_launches
     );
     suite.add("a block for each highest digit", digit_blocks);
-    suite.add("a block for each segment", segments);
+    for (name, key_of) in SPREADS {
+        let name = format!("a block for each segment: {name}");
+        suite.add(name, move |gpu| segments(gpu, key_of));
+    }
+    suite.add("a block for each segment: full ones", full_segments);
     suite.add("uneven ranges of small inputs", uneven_ranges);
     suite.add("one launch for small inputs", one_launch);
 }
@@ -68,61 +72,63 @@ fn digit_blocks(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Sorts keys in segments: evenly spread, and so that segments are seen to be too large, or are not
-/// seen to be: the keys of one lie where none is sampled.
-fn segments(gpu: &Gpu) -> Outcome {
+/// Makes a key of its position and an evenly spread one.
+type KeyOf = fn(usize, u64) -> u64;
+
+/// How keys are spread over segments: also so that segments are seen to be too large, or are not
+/// seen to be. Of two keys that begin at 16 bytes, only the first can be in the sample.
+const SPREADS: [(&str, KeyOf); 5] = [
+    ("even", |_, key| key),
+    ("equal", |_, key| key & 0xffff_0000_000f_0000),
+    ("crowded", |_, key| key & 0x80ff_ffff_ffff_ffff),
+    ("a large one of even positions", |i, key| {
+        key >> (16 * (1 - i % 2))
+    }),
+    ("a large one of odd positions", |i, key| {
+        key >> (16 * (i % 2))
+    }),
+];
+
+/// Returns a sorter that always divides keys into segments, for each of which there is a block.
+fn segment_sorter(gpu: &Gpu) -> Result<Sorter, gpusort::Error> {
     let config = SorterConfig::new().knobs(Knobs {
         no_small: true,
         segments: true,
         ..Knobs::default()
     });
-    let (stream, sorter) = (gpu.stream()?, Sorter::new(&gpu.device, config)?);
+    Sorter::new(&gpu.device, config)
+}
+
+/// Sorts keys in segments.
+fn segments(gpu: &Gpu, key_of: KeyOf) -> Outcome {
+    let (stream, sorter) = (gpu.stream()?, segment_sorter(gpu)?);
     let rig = Rig::new(&sorter, &stream);
     for n in unless_quick(&[100_000, 3_500_000][..], &[30_000]) {
-        let spread = Distribution::UniformBits.keys::<u64>(*n, 28);
-        let equal: Vec<u64> = spread
-            .iter()
-            .map(|key| key & 0xffff_0000_000f_0000)
-            .collect();
-        let crowded: Vec<u64> = spread
-            .iter()
-            .map(|key| key & 0x80ff_ffff_ffff_ffff)
-            .collect();
-        // Of two keys that begin at 16 bytes, only the first can be in the sample.
-        let hidden = [0, 1].map(|side| -> Vec<u64> {
-            let each = spread.iter().enumerate();
-            each.map(|(i, key)| if i % 2 == side { key >> 16 } else { *key })
-                .collect()
-        });
-        for keys in [&spread, &equal, &crowded, &hidden[0], &hidden[1]] {
-            let floats: Vec<f64> = keys.iter().map(|&key| f64::from_bits(key)).collect();
-            rig.check_all(keys, &gpu.options())?;
-            rig.check_all(keys, &gpu.orders()[1])?;
-            rig.check_all(keys, &gpu.options().bits(3..62))?;
-            rig.check_all(keys, &gpu.options().bits(8..64))?;
-            rig.check_all(&floats, &gpu.options())?;
-            let narrow: Vec<u32> = keys.iter().map(|key| (key >> 32) as u32).collect();
-            let floats: Vec<f32> = narrow.iter().map(|&key| f32::from_bits(key)).collect();
-            rig.check_all(&narrow, &gpu.options())?;
-            rig.check_all(&narrow, &gpu.orders()[1])?;
-            rig.check_all(&narrow, &gpu.options().bits(3..30))?;
-            rig.check_all(&narrow, &gpu.options().bits(8..32))?;
-            rig.check_all(&floats, &gpu.options())?;
-        }
+        let keys = Distribution::UniformBits.keys::<u64>(*n, 28).into_iter();
+        let keys: Vec<u64> = keys.enumerate().map(|(i, key)| key_of(i, key)).collect();
+        let floats: Vec<f64> = keys.iter().map(|&key| f64::from_bits(key)).collect();
+        rig.check_all(&keys, &gpu.options())?;
+        rig.check_all(&keys, &gpu.orders()[1])?;
+        rig.check_all(&keys, &gpu.options().bits(3..62))?;
+        rig.check_all(&keys, &gpu.options().bits(8..64))?;
+        rig.check_all(&floats, &gpu.options())?;
+        let narrow: Vec<u32> = keys.iter().map(|key| (key >> 32) as u32).collect();
+        let floats: Vec<f32> = narrow.iter().map(|&key| f32::from_bits(key)).collect();
+        rig.check_all(&narrow, &gpu.options())?;
+        rig.check_all(&narrow, &gpu.orders()[1])?;
+        rig.check_all(&narrow, &gpu.options().bits(3..30))?;
+        rig.check_all(&narrow, &gpu.options().bits(8..32))?;
+        rig.check_all(&floats, &gpu.options())?;
     }
-    narrow_segments(&rig, gpu)?;
-    let divided = Gpu {
-        sorter: sorter.clone(),
-        ..gpu.clone()
-    };
-    let keys = Distribution::UniformBits.keys::<u32>(30_000, 30);
-    let counts = [0, 1, 999, 29_999, 30_000];
-    check_counted(&divided, &keys, &gpu.options(), &counts)
+    Ok(())
 }
 
 /// Sorts keys of 32 bits of which those of a segment have the same next bits, so that a block sorts
-/// by digits; and as many keys of one segment as a block sorts with values, and one more.
-fn narrow_segments(rig: &Rig<'_>, gpu: &Gpu) -> Outcome {
+/// by digits; as many keys of one segment as a block sorts with values, and one more; and counts on
+/// the device.
+fn full_segments(gpu: &Gpu) -> Outcome {
+    let (stream, sorter) = (gpu.stream()?, segment_sorter(gpu)?);
+    let rig = Rig::new(&sorter, &stream);
     for (n, segment_bits) in unless_quick(&[(30_000, 8), (3_500_000, 12)][..], &[(30_000, 8)]) {
         let words = Distribution::UniformBits.keys::<u32>(*n, 29);
         let shift = 32 - segment_bits;
@@ -145,7 +151,13 @@ fn narrow_segments(rig: &Rig<'_>, gpu: &Gpu) -> Outcome {
             rig.check_all(&keys, &gpu.options())?;
         }
     }
-    Ok(())
+    let divided = Gpu {
+        sorter: sorter.clone(),
+        ..gpu.clone()
+    };
+    let keys = Distribution::UniformBits.keys::<u32>(30_000, 30);
+    let counts = [0, 1, 999, 29_999, 30_000];
+    check_counted(&divided, &keys, &gpu.options(), &counts)
 }
 
 /// Sorts sizes around those at which the launch changes its shape.
