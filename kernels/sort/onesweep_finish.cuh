@@ -51,21 +51,26 @@ namespace radsweep::onesweep {
 // output. Keys of segments that are sorted in place are in the output already.
 //
 // SEGMENT: only for segments of keys of 32 bits, all of which count. Floats have values.
-template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS, bool SEGMENT>
+//
+// Args: may be another type with the members that are used here, if the keys do not lie side by
+// side but in runs, which it then finds (kernels/dist/segments.cu).
+template <
+    bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS, bool SEGMENT, class Args = onesweep::Args>
 struct Finish {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
     static constexpr u32 WARPS = THREADS / WARP, TILE = THREADS * ITEMS;
     static constexpr bool VALUES = VALUE_BYTES != 0;
     // Whether what is sorted is words, as above. Otherwise it is keys and, apart, their origins.
     static constexpr bool WORDS = KEY_BITS == 32 && (VALUES ? SEGMENT : !FLOAT);
-    static constexpr u32 BINS = WARPS * DIGITS, BIN_BITS = WARPS == 8 ? 11 : 12;
+    static constexpr u32 BINS = WARPS * DIGITS;
+    static constexpr u32 BIN_BITS = WARPS == 8 ? 11 : WARPS == 16 ? 12 : 13;
     static constexpr u32 MAX_BIN = WORDS ? 64 : 32;
     static constexpr u32 WINDOW = 16, HALF = WINDOW / 2;  // words that a thread sorts at once
     static_assert(1 << BIN_BITS == BINS);
     static_assert(THREADS % 128 == 0 && THREADS >= DIGITS && TILE <= 65536, "tile shape");
 
     // The host gives this many bytes (tuning.rs: finish_shared_bytes, segment_shared_bytes).
-    struct Shared {
+    struct alignas(uint4) Shared {
         union {
             u32 warp_counts[WARPS][DIGITS];
             // Where each bin begins, and the end of the last one. While keys are counted, a counter
@@ -130,16 +135,55 @@ struct Finish {
     DEVICE u32 index_of(u32 row) const { return first + row * WARP; }
     DEVICE bool has(u32 row) const { return i32(row * WARP) < left; }
 
-    DEVICE void load() {
-        const Key* const from = from_keys() + first;
-        if (WORDS && VALUES) {
-            origin_bits = WARP - u32(__clz(int(count - 1)));
-            constexpr u32 LINE = 128;
-            const char* const values = reinterpret_cast<const char*>(from_values());
-            for (u32 at = threadIdx.x * LINE; at < count * VALUE_BYTES; at += THREADS * LINE)
-                prefetch(values + at);
+    // Calls `visit` for the keys and values of each run, with the index of the first and their
+    // number.
+    template <class Visit>
+    DEVICE void for_runs(Visit visit) const {
+        if constexpr (Args::ONE_RUN) {
+            visit(from_keys(), from_values(), 0, count);
+        } else {
+            u32 begin = 0;
+            for (const auto* run = args.template runs<Value>(&shared + 1); begin < count; run++) {
+                const u32 length = run->length;
+                visit(run->keys, run->values, begin, length);
+                begin += length;
+            }
         }
-        for_rows([&](u32 i) { keys[i] = has(i) ? from[i * WARP] : Key(args.order.padding); });
+    }
+
+    DEVICE Key key_in_runs(u32 index) const {
+        const auto* run = args.template runs<Value>(&shared + 1);
+        for (; index >= run->length; run++) index -= run->length;
+        return run->keys[index];
+    }
+
+    DEVICE Key any_key() const {
+        if constexpr (Args::ONE_RUN) return from_keys()[0];
+        else return key_in_runs(0);
+    }
+
+    DEVICE void load() {
+        if (!Args::ONE_RUN) for_rows([&](u32 i) { keys[i] = Key(args.order.padding); });
+        for_runs([&](const Key* own_keys, const Value* own_values, u32 begin, u32 length) {
+            const Key* const from = own_keys + first - begin;
+            if (WORDS && VALUES) {
+                origin_bits = WARP - u32(__clz(int(count - 1)));
+                constexpr u32 LINE = 128;
+                const char* const values = reinterpret_cast<const char*>(own_values);
+                for (u32 at = threadIdx.x * LINE; at < length * VALUE_BYTES; at += THREADS * LINE)
+                    prefetch(values + at);
+            }
+            if (Args::ONE_RUN) {
+                for_rows(
+                    [&](u32 i) { keys[i] = has(i) ? from[i * WARP] : Key(args.order.padding); });
+            } else {
+                const i32 low = i32(begin) - i32(first), high = low + i32(length);
+                if (high <= 0 || low >= i32(rows * WARP)) return;
+                for_rows([&](u32 i) {
+                    if (i32(i * WARP) >= low && i32(i * WARP) < high) keys[i] = from[i * WARP];
+                });
+            }
+        });
         // Apart, or each of these rows would wait for its keys.
         if (WORDS) {
             for_rows([&](u32 i) {
@@ -331,7 +375,7 @@ struct Finish {
     DEVICE void write_words() {
         // The bits that words lack are the same in all keys.
         Key high = 0;
-        if (VALUES) high = ordering(from_keys()[0]) & ~(~Key(0) >> origin_bits);
+        if (VALUES) high = ordering(any_key()) & ~(~Key(0) >> origin_bits);
         const u32 origin_mask = (1u << origin_bits) - 1;
         const i32 own = i32(count - threadIdx.x);  // keys from this thread's on, THREADS apart
         const Key* const words = shared.keys + slot(threadIdx.x);
@@ -340,23 +384,35 @@ struct Finish {
         for_rows([&](u32 i) {
             Key key = ordering.key_of(high | keys[i] >> origin_bits);
             if (i32(i * THREADS) >= own) return;
-            if (FLOAT && key == 0) key = from_keys()[keys[i] & origin_mask];  // it may be -0.0
+            if constexpr (Args::ONE_RUN) {
+                if (FLOAT && key == 0) key = from_keys()[keys[i] & origin_mask];  // it may be -0.0
+            } else if (FLOAT && key == 0) {
+                key = key_in_runs(keys[i] & origin_mask);
+            }
             if (with_keys()) to[i * THREADS] = key;
         });
         if (!VALUES) return;
         __syncthreads();
-        constexpr u32 AT_ONCE = 32 / sizeof(Value);
-        const Value* const from = from_values() + threadIdx.x;
-        Value* const staged = shared.values + threadIdx.x;
+        const auto stage = [](const Value* from, Value* staged, i32 own) {
+            constexpr u32 AT_ONCE = 32 / sizeof(Value);
 #pragma unroll 1
-        for (i32 at = 0; at < own; at += AT_ONCE * THREADS) {
-            Value values[AT_ONCE];
+            for (i32 at = 0; at < own; at += AT_ONCE * THREADS) {
+                Value values[AT_ONCE];
 #pragma unroll
-            for (u32 k = 0; k < AT_ONCE; k++)
-                if (at + i32(k * THREADS) < own) values[k] = from[at + i32(k * THREADS)];
+                for (u32 k = 0; k < AT_ONCE; k++)
+                    if (at + i32(k * THREADS) < own) values[k] = from[at + i32(k * THREADS)];
 #pragma unroll
-            for (u32 k = 0; k < AT_ONCE; k++)
-                if (at + i32(k * THREADS) < own) staged[at + i32(k * THREADS)] = values[k];
+                for (u32 k = 0; k < AT_ONCE; k++)
+                    if (at + i32(k * THREADS) < own) staged[at + i32(k * THREADS)] = values[k];
+            }
+        };
+        Value* const staged = shared.values + threadIdx.x;
+        if constexpr (Args::ONE_RUN) {
+            stage(from_values() + threadIdx.x, staged, own);
+        } else {
+            for_runs([&](const Key*, const Value* from, u32 begin, u32 length) {
+                stage(from + threadIdx.x, staged + begin, i32(length - threadIdx.x));
+            });
         }
         __syncthreads();
         Value* const values_to = to_values() + threadIdx.x;
@@ -371,7 +427,10 @@ struct Finish {
         source = state & IN_OUTPUT ? OUTPUT : TEMP;
         u32 from;  // the bits by which keys are in order
         Offset end;
-        if (state & SEGMENTS) {
+        if constexpr (!Args::ONE_RUN) {
+            from = KEY_BITS - args.segment_bits;
+            args.template find<Value>(&shared + 1, base, end);
+        } else if (state & SEGMENTS) {
             from = segment_shift(args);
             base = args.segments[index];
             end = args.segments[index + 1];

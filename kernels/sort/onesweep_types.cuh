@@ -29,9 +29,10 @@ constexpr u32 NEARLY_SORTED = 4;  // Args::flags: a kernel of adaptive.cu ran be
 constexpr u32 CLEARED = 8;  // Args::flags: the host has set header, bins and look-back words to 0
 
 struct Args {
-    Key* keys[3];       // by Buffer
-    void* values[3];    // by Buffer; a null input means 0, 1, 2, ...
-    u64 control_bytes;  // of the next four, which lie one behind the other
+    static constexpr bool ONE_RUN = true;  // see Finish::for_runs
+    Key* keys[3];                          // by Buffer
+    void* values[3];                       // by Buffer; a null input means 0, 1, 2, ...
+    u64 control_bytes;                     // of the next four, which lie one behind the other
     struct Header* header;
     Offset* bins;             // [pass][digit]: counts, then where the digit's keys begin
     Offset* own;              // [tile][digit]: the keys of each tile

@@ -202,6 +202,11 @@ image! {
     DIST_SORT_64, "dist_sort_64"
 }
 image! {
+    /// Several ranks: the sort of their keys of 32 bits by segments. Needs a driver of CUDA 10.1
+    /// (R418).
+    DIST_SEGMENTS, "dist_segments"
+}
+image! {
     /// The demo scenes: particles on a landscape, and galaxies. Needs a driver of CUDA 10.1 (R418).
     DEMO, "demo"
 }

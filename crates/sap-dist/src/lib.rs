@@ -62,8 +62,8 @@ mod wire;
 pub use config::Config;
 #[cfg(cuda)]
 pub use device::{
-    DeviceDistributed, DeviceFrame, DeviceSorter, DeviceTransport, Devices, Lent, Nccl, Peers,
-    Staged, set_nccl_library,
+    DeviceDistributed, DeviceFrame, DeviceSorter, DeviceTransport, Devices, Nccl, Peers, Staged,
+    set_nccl_library,
 };
 pub use distributed::Distributed;
 pub use error::{Cause, Error, List, Result};

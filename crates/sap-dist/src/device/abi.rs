@@ -235,3 +235,86 @@ pub(crate) struct Runs {
 }
 
 assert_layout!(Runs, 96: a 0, b 24, keys_out 48, values_out 56, splits 64, map 72);
+
+/// Where the segments of all ranks begin, and how they are divided.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Tables {
+    pub(crate) starts: DevicePtr<u32>,
+    pub(crate) cuts: DevicePtr<u64>,
+    pub(crate) largest: DevicePtr<u64>,
+    /// The bits of a segment.
+    pub(crate) bits: u32,
+    pub(crate) ranks: u32,
+    pub(crate) parts: u32,
+    pub(crate) padding: u32,
+}
+
+assert_layout!(Tables, 40: starts 0, cuts 8, largest 16, bits 24, ranks 28, parts 32, padding 36);
+
+/// Where the elements of a rank are: that at place `p` of its sorted ones is the `p`-th.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Source {
+    pub(crate) keys: DevicePtr<u8>,
+    pub(crate) values: DevicePtr<u8>,
+    /// Where its segments begin.
+    pub(crate) starts: DevicePtr<u32>,
+}
+
+assert_layout!(Source, 24: keys 0, values 8, starts 16);
+
+/// What keys are compared by, for kernels of a sort on one device.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct KeyOrder {
+    pub(crate) flip: u64,
+    pub(crate) fold: u64,
+    pub(crate) bits: [u32; 2],
+    pub(crate) window: u64,
+    pub(crate) padding: u64,
+}
+
+assert_layout!(KeyOrder, 40: flip 0, fold 8, bits 16, window 24, padding 32);
+
+impl KeyOrder {
+    /// All bits of keys of 32 bits, ascending.
+    pub(crate) fn of(map: KeyMap) -> Self {
+        let all = u64::from(u32::MAX);
+        Self {
+            flip: map.flip,
+            fold: map.fold,
+            bits: [0, 32],
+            window: all,
+            // The last key in order: of floats and integers with a sign it is positive.
+            padding: map.flip ^ all,
+        }
+    }
+}
+
+/// Segments of all ranks, from one on, and where they go.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Segments {
+    pub(crate) sources: DevicePtr<Source>,
+    /// By buffer of a sort. Only the second, the output, is used.
+    pub(crate) keys: [DevicePtr<u8>; 3],
+    /// The same.
+    pub(crate) values: [DevicePtr<u8>; 3],
+    pub(crate) order: KeyOrder,
+    /// The keys of all ranks before those that the result begins with.
+    pub(crate) before: u64,
+    pub(crate) ranks: u32,
+    pub(crate) first: u32,
+    pub(crate) segment_bits: u32,
+    pub(crate) flags: u32,
+    /// All bits set.
+    pub(crate) minus_one: u32,
+    pub(crate) padding: u32,
+}
+
+assert_layout!(
+    Segments, 128:
+    sources 0, keys 8, values 32, order 56, before 96, ranks 104, first 108, segment_bits 112,
+    flags 116, minus_one 120, padding 124,
+);

@@ -31,4 +31,4 @@ pub use nccl::{Nccl, set_nccl_library};
 pub use peers::Peers;
 pub use sort::DeviceSorter;
 pub use staged::Staged;
-pub use transport::{DeviceTransport, Lent};
+pub use transport::DeviceTransport;

@@ -30,8 +30,17 @@ impl Sorting {
         stream: &Stream,
         request: Request<K>,
     ) -> Result<(), Cause> {
+        self.sort_by(stream, request, &SortOptions::new())
+    }
+
+    pub(crate) fn sort_by<K: Key>(
+        &mut self,
+        stream: &Stream,
+        request: Request<K>,
+        options: &SortOptions,
+    ) -> Result<(), Cause> {
         let Self { sorter, scratch } = self;
-        Ok(sorter.sort_growing(stream, request, scratch, &SortOptions::new())?)
+        Ok(sorter.sort_growing(stream, request, scratch, options)?)
     }
 }
 

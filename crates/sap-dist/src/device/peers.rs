@@ -1,9 +1,9 @@
 //! The transport between devices of one process: by copies of the driver.
 
 use super::agree::agree;
-use super::transport::{Below, DeviceTransport, Lent, Offer, check, delegate};
+use super::transport::{Below, DeviceTransport, check, delegate};
 use crate::transport::{Traffic, Transport, TransportError};
-use gpu::{Device, Event, Slice, SliceMut, Stream};
+use gpu::{Device, DevicePtr, Event, Memory, Slice, SliceMut, Stream};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -14,8 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 ///
 /// An exchange is queued on the streams of all ranks. A rank waits there for the other ranks, by
 /// the time limit of the transport below, and not for a device. Memory of
-/// [`gpu::Slice::from_raw`] must stay until all ranks have returned. What ranks lend
-/// ([`DeviceTransport::lend`]) is not copied.
+/// [`gpu::Slice::from_raw`] must stay until all ranks have returned.
 ///
 /// ```
 /// use sap_dist::{DeviceTransport, Peers, Threads, Transport, TransportError};
@@ -42,8 +41,6 @@ pub struct Peers<T: Transport> {
     below: Below<T>,
     board: Arc<Board>,
     turn: usize,
-    /// Whether every device reaches the memory of all.
-    all_reach: bool,
 }
 
 impl<T: Transport> Peers<T> {
@@ -69,40 +66,30 @@ impl<T: Transport> Peers<T> {
         let board = Board::registered(rows[0][1]).ok_or_else(|| TransportError::Device {
             detail: "rank 0 has left".to_owned(),
         });
-        let (reached, board) = agree(
-            &mut transport,
-            reached.and_then(|reached| Ok((reached, board?))),
-        )?;
-        let all_reach = transport.all_gather(&[u64::from(reached)])?;
-        Ok(Self {
-            all_reach: all_reach.iter().all(|&reached| reached != 0),
-            ..Self::on(transport, board)
-        })
+        let board = agree(&mut transport, reached.and(board))?;
+        Ok(Self::on(transport, board))
     }
 
-    /// A transport of ranks that share a board. It lends nothing.
+    /// A transport of ranks that share a board, and whose devices reach each other.
     pub(super) const fn on(transport: T, board: Arc<Board>) -> Self {
         Self {
             below: Below::new(transport),
             board,
             turn: 0,
-            all_reach: false,
         }
     }
 }
 
 /// Lets the devices of these numbers reach a device, where the driver allows it. Where it does not,
-/// it copies over the host. Returns whether all reach it.
-pub(super) fn reach(device: &Device, others: impl Iterator<Item = usize>) -> gpu::Result<bool> {
-    let mut all = true;
+/// it copies over the host.
+pub(super) fn reach(device: &Device, others: impl Iterator<Item = usize>) -> gpu::Result<()> {
     for other in others {
         match device.let_reach(&Device::open(other)?) {
-            Ok(reached) => all &= reached,
-            Err(gpu::Error::Call { .. }) => all = false,
+            Ok(_) | Err(gpu::Error::Call { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(all)
+    Ok(())
 }
 
 /// A number of this process that no other has.
@@ -124,6 +111,35 @@ struct Slot {
     offer: Option<Arc<Offer>>,
     /// After its copies of what the others sent.
     copied: Option<Arc<Event>>,
+}
+
+/// What a rank sends to each.
+#[derive(Debug)]
+struct Offer {
+    parts: Vec<(DevicePtr<u8>, usize)>,
+    device: Device,
+    /// After the work that writes the parts.
+    ready: Event,
+    /// The parts, which are not freed while a rank may copy them.
+    _memory: Vec<Memory>,
+}
+
+impl Offer {
+    fn new(stream: &Stream, outgoing: &[Slice<u8>]) -> gpu::Result<Self> {
+        let parts = outgoing.iter();
+        let memory: Vec<_> = parts
+            .clone()
+            .map(Slice::memory)
+            .collect::<gpu::Result<_>>()?;
+        // What comes from another stream is used by this one from here on.
+        stream.using(&memory, || Ok::<(), gpu::Error>(()))?;
+        Ok(Self {
+            parts: parts.map(|part| (part.device_ptr(), part.len())).collect(),
+            device: stream.device().clone(),
+            ready: stream.record()?,
+            _memory: memory,
+        })
+    }
 }
 
 type Registry = Mutex<Vec<(u64, Weak<Board>)>>;
@@ -169,37 +185,6 @@ impl Board {
         lock(&self.0)[turn].clone()
     }
 
-    /// Puts what a rank sends or lends on the board.
-    fn offer(
-        &self,
-        own: (usize, usize),
-        stream: &Stream,
-        parts: &[Slice<u8>],
-    ) -> Result<(), TransportError> {
-        let offer = Some(Arc::new(Offer::new(stream, parts)?));
-        self.set(own, |slot| slot.offer = offer);
-        Ok(())
-    }
-
-    /// Lends memory to all ranks. Theirs is ready for what is queued on the stream next.
-    fn lend(
-        &self,
-        (transport, turn): (&mut dyn Transport, usize),
-        stream: &Stream,
-        memory: &[Slice<u8>],
-    ) -> Result<Lent, TransportError> {
-        let own = (turn, transport.rank());
-        agree(transport, self.offer(own, stream, memory))?;
-        let slots = self.slots(turn).into_iter();
-        let offers: Vec<_> = slots.filter_map(|slot| slot.offer).collect();
-        let waits = offers
-            .iter()
-            .try_for_each(|offer| stream.wait(&offer.ready));
-        agree(transport, waits.map_err(TransportError::from))?;
-        self.set(own, |slot| slot.offer = None);
-        Ok(Lent(offers))
-    }
-
     fn exchange(
         &self,
         (transport, turn): (&mut dyn Transport, usize),
@@ -208,8 +193,11 @@ impl Board {
     ) -> Result<(), TransportError> {
         let rank = transport.rank();
         let own = (turn, rank);
-        let offered = check(transport.size(), outgoing, incoming)
-            .and_then(|()| self.offer(own, stream, outgoing));
+        let offered = check(transport.size(), outgoing, incoming).and_then(|()| {
+            let offer = Some(Arc::new(Offer::new(stream, outgoing)?));
+            self.set(own, |slot| slot.offer = offer);
+            Ok(())
+        });
         agree(transport, offered)?;
         let offers = self.slots(turn);
         let copied = copy(stream, (rank, outgoing), &offers, incoming).map(|event| {
@@ -284,27 +272,8 @@ impl<T: Transport> DeviceTransport for Peers<T> {
     ) -> Result<(), TransportError> {
         self.below.count(outgoing);
         self.turn = 1 - self.turn;
-        let Self {
-            below, board, turn, ..
-        } = self;
+        let Self { below, board, turn } = self;
         let both = (outgoing, incoming);
         below.call(|transport| board.exchange((transport, *turn), stream, both))
-    }
-
-    fn lend(
-        &mut self,
-        stream: &Stream,
-        memory: &[Slice<u8>],
-    ) -> Result<Option<Lent>, TransportError> {
-        if !self.all_reach {
-            return Ok(None);
-        }
-        self.turn = 1 - self.turn;
-        let Self {
-            below, board, turn, ..
-        } = self;
-        below
-            .call(|transport| board.lend((transport, *turn), stream, memory))
-            .map(Some)
     }
 }

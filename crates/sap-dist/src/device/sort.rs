@@ -1,26 +1,35 @@
 //! The sample sort of [`crate::sort_keys`] between devices.
 //!
-//! Each rank sorts its elements, and splitters divide them into `pieces` parts for each rank, in
-//! order. In round `p` each rank sends every rank the part that is piece `p` of that rank's result.
-//! A rank then has a sorted run from each, and merges these while the next round travels. Where
-//! devices reach each other's memory, nothing is sent: merges read the runs where they are.
+//! Many keys of 32 bits: each rank sorts its elements by the highest bits only. Keys that have
+//! these in common are a segment, and each rank gets whole segments, of which a block sorts one.
+//!
+//! Others: each rank sorts its elements, and splitters divide them into `pieces` parts for each
+//! rank, in order. A rank then merges the sorted runs of all ranks.
+//!
+//! Either way, in round `p` each rank sends every rank the part that is piece `p` of that rank's
+//! result, while what came in the round before becomes a part of the result.
 
+mod counts;
 mod elements;
 mod kernels;
 mod rounds;
+mod segments;
 
 use super::owned_pairs::Sorting;
-use super::transport::{DeviceTransport, Lent};
-use super::tuning::{MAX_PIECES, MIN_PIECE_BYTES};
+use super::transport::DeviceTransport;
+use super::tuning::{MAX_PIECES, MIN_PIECE_BYTES, MIN_SEGMENTED};
 use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::sort::Plan;
 use crate::{Cause, List};
+use counts::Counts;
 use elements::{Elements, Form, Kept};
 use gpu::{Buffer, Device, Slice, Stream};
-use gpusort::Key;
 use gpusort::cuda::{Request, Value};
+use gpusort::{Key, SortOptions};
 use kernels::Kernels;
-use rounds::{Counts, Pieces, Rounds};
+use rounds::{Join, Pieces, Rounds};
+use segments::{Prepared, Segments};
+use std::ops::Range;
 
 /// Sorts the keys of several ranks, each on its CUDA device: in the same order over all ranks as
 /// [`sort_keys`](crate::sort_keys), but the borders between ranks may differ.
@@ -29,8 +38,7 @@ use rounds::{Counts, Pieces, Rounds};
 /// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
 /// devices. Between sorts it keeps memory for the keys and values of a rank twice, and for three
 /// pieces: each an eighth of them, or less than 128 MiB if a rank has less than 1 GiB. After a sort
-/// of more than before it is up to half as much again. By [`Peers`](crate::Peers), where all
-/// devices reach each other's memory, two ranks need no pieces, and three or four only one.
+/// of more than before it is up to half as much again.
 ///
 /// ```
 /// use sap_dist::{DeviceSorter, Staged, Threads, Transport};
@@ -51,15 +59,19 @@ use rounds::{Counts, Pieces, Rounds};
 /// ```
 pub struct DeviceSorter {
     stream: Stream,
+    /// What comes in odd rounds.
+    odd: Stream,
     /// Merges what has come, while more comes.
     merging: Stream,
     sorting: Sorting,
     /// The kernels for keys of 32 and of 64 bits, once they are loaded.
     kernels: [Option<Kernels>; 2],
+    segments: Prepared,
     /// What this rank has sorted itself.
     own: Kept,
     pieces: Pieces,
     min_piece_bytes: u64,
+    min_segmented: u64,
 }
 
 impl DeviceSorter {
@@ -74,12 +86,15 @@ impl DeviceSorter {
             let device = Device::open(device)?;
             Ok(Self {
                 stream: Stream::new(&device)?,
+                odd: Stream::new(&device)?,
                 merging: Stream::new(&device)?,
                 sorting: Sorting::new(&device)?,
                 kernels: [None, None],
+                segments: Prepared::default(),
                 own: Kept::default(),
                 pieces: Pieces::default(),
                 min_piece_bytes: MIN_PIECE_BYTES,
+                min_segmented: MIN_SEGMENTED,
             })
         };
         make().map_err(failed(0))
@@ -90,6 +105,14 @@ impl DeviceSorter {
     #[must_use]
     pub const fn min_piece_bytes(mut self, bytes: u64) -> Self {
         self.min_piece_bytes = bytes;
+        self
+    }
+
+    /// For tests: few keys in segments, or none.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn min_segmented(mut self, keys: u64) -> Self {
+        self.min_segmented = keys;
         self
     }
 
@@ -158,7 +181,7 @@ impl DeviceSorter {
         keys: Slice<K>,
         values: Option<Slice<V>>,
     ) -> Result<(Buffer<K>, Buffer<V>)> {
-        let rank = transport.rank();
+        let (rank, ranks) = (transport.rank(), transport.size());
         let form = Form::new::<K, V>(values.is_some());
         let n = keys.len();
         let given = match values.filter(|values| values.len() != n) {
@@ -173,108 +196,111 @@ impl DeviceSorter {
             let values = if form.value_bytes > 0 { count } else { 0 };
             Ok((stream.alloc::<K>(count)?, stream.alloc::<V>(values)?))
         };
-        if transport.size() == 1 {
+        let all_bits = 0..K::BITS;
+        if ranks == 1 {
             let sorted = given.and_then(|given| {
                 let mut result = allocated(&self.stream, n)?;
                 let sorted = Elements::of(&mut result, form)?;
-                sort_own(&self.stream, &mut self.sorting, given, sorted)?;
+                sort_own(&self.stream, &mut self.sorting, given, sorted, all_bits)?;
                 Ok(result)
             });
             return sorted.map_err(failed(rank));
         }
-        let streams = (&self.stream, &self.merging);
+        // Others may still copy what was sent in an odd round, and a call that failed may merge.
         let own = given.and_then(|given| {
-            // An earlier call that failed may still merge.
+            self.stream.wait(&self.odd.record()?)?;
             self.stream.wait(&self.merging.record()?)?;
-            let mut own = self.own.reserve(&self.stream, n, form)?;
-            sort_own(&self.stream, &mut self.sorting, given, own.reborrow())?;
-            let kernels = loaded(&mut self.kernels, self.stream.device(), K::BITS)?;
-            Ok((kernels, own))
+            Ok((given, self.own.reserve(&self.stream, n, form)?))
         });
-        let divided = divide(transport, &self.stream, self.min_piece_bytes, own)?;
-        let mut result = allocated(&self.stream, divided.2.of_rounds().sum());
+        let rows = transport.all_gather(&[&fault(&own)[..], &[n as u64]].concat())?;
+        agree(&rows, WORDS + 1, (rank, &own))?;
+        let (given, mut own) = own.map_err(failed(rank))?;
+        let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
+        let all: u64 = lengths.iter().sum();
+        let bytes = (form.key_bytes() + form.value_bytes) as u64;
+        let pieces = all / ranks as u64 * bytes / self.min_piece_bytes.max(1);
+        let pieces = pieces.clamp(1, MAX_PIECES) as usize;
+
+        let mut sort =
+            |own: Elements, bits| sort_own(&self.stream, &mut self.sorting, given, own, bits);
+        let mut found = None;
+        if let Some(bits) = Segments::bits(form, all, self.min_segmented) {
+            let sorted = sort(own.reborrow(), K::BITS - bits..K::BITS).map(|()| &own);
+            let (stream, kept, into) = (&self.stream, &mut self.segments, (bits, pieces));
+            found = Segments::divide(transport, stream, kept, sorted, into)?;
+        }
+        let (join, counts) = match found {
+            Some((segments, cuts)) => {
+                let counts = cuts.counts(rank);
+                (Join::Segments(segments, cuts), counts)
+            }
+            None => {
+                let sorted = sort(own.reborrow(), all_bits).map(|()| &own);
+                let (stream, kept, into) = (&self.stream, &mut self.kernels, (&*lengths, pieces));
+                let (kernels, counts) = divide(transport, stream, kept, sorted, into)?;
+                (Join::Merges(kernels), counts)
+            }
+        };
+        let mut result = allocated(&self.stream, counts.of_rounds().sum());
         let sorted = result.as_mut().map_err(|cause| cause.clone());
-        let sorted = sorted.and_then(|result| Ok(Elements::of(result, form)?));
-        exchange(transport, streams, (divided, &mut self.pieces), sorted)?;
+        let rounds = sorted.and_then(|result| {
+            let sorted = Elements::of(result, form)?;
+            let streams = [&self.stream, &self.odd, &self.merging];
+            Rounds::new(streams, (own, join), &mut self.pieces, sorted, &counts)
+        });
+        let rows = transport.all_gather(&fault(&rounds))?;
+        agree(&rows, WORDS, (rank, &rounds))?;
+        let state = rounds.map_err(failed(rank))?.run(transport, &counts)?;
+        let rows = transport.all_gather(&fault(&state))?;
+        agree(&rows, WORDS, (rank, &state))?;
         result.map_err(failed(rank))
     }
 }
 
-/// A rank's sorted elements, with the kernels for them, those of the other ranks if it can read
-/// them, and the elements of all parts.
-type Divided<'a> = (Kernels, (Elements<'a>, Option<Lent>), Counts);
-
-/// Divides the sorted elements of all ranks among them.
-fn divide<'a>(
+/// Divides the sorted elements of all ranks, of which each has one of `lengths`, among them.
+fn divide(
     transport: &mut dyn DeviceTransport,
     stream: &Stream,
-    min_piece_bytes: u64,
-    own: Result<(Kernels, Elements<'a>), Cause>,
-) -> Result<Divided<'a>> {
-    let (rank, ranks) = (transport.rank(), transport.size());
-    let length = own.as_ref().map_or(0, |(_, own)| own.len() as u64);
-    let rows = transport.all_gather(&[&fault(&own)[..], &[length]].concat())?;
-    agree(&rows, WORDS + 1, (rank, &own))?;
-    let (kernels, own) = own.map_err(failed(rank))?;
-    let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
-    let bytes = (own.form.key_bytes() + own.form.value_bytes) as u64;
-    let of_rank = lengths.iter().sum::<u64>() / ranks as u64 * bytes;
-    let pieces = (of_rank / min_piece_bytes.max(1)).clamp(1, MAX_PIECES);
-    let plan = Plan::new(&lengths, pieces);
-
+    kept: &mut [Option<Kernels>; 2],
+    sorted: Result<&Elements, Cause>,
+    (lengths, pieces): (&[u64], usize),
+) -> Result<(Kernels, Counts)> {
+    let rank = transport.rank();
+    let plan = Plan::new(lengths, pieces as u64);
+    let sorted = sorted.and_then(|own| {
+        let kernels = loaded(kept, stream.device(), own.form.key.bits())?;
+        Ok((kernels, own))
+    });
     // A rank that fails goes on until all agree on what travels.
-    let samples = kernels.samples(stream, &own, &plan, rank);
+    let samples = sorted.as_ref().map_err(Cause::clone);
+    let samples = samples.and_then(|(kernels, own)| kernels.samples(stream, own, &plan, rank));
     let mut words = samples.clone().unwrap_or_default();
     words.resize(plan.width(), 0);
     let splitters = plan.splitters(&transport.all_gather(&words)?);
-    let ends = samples.and_then(|_| kernels.ends(stream, &own, &splitters, rank));
-    let mut counts = Counts::agree(transport, &ends, pieces as usize)?;
-    let lent = transport.lend(stream, &[own.keys(), own.values.as_slice()])?;
-    if lent.is_some() && ranks == 2 {
-        // Nothing comes, and nothing is between merges, so that pieces would save no memory.
-        counts = counts.in_one_piece();
-    }
-    Ok((kernels, (own, lent), counts))
+    let ends = samples
+        .and(sorted)
+        .and_then(|(kernels, own)| Ok((kernels.ends(stream, own, &splitters, rank)?, kernels)));
+    let (ends, kernels) = match ends {
+        Ok((ends, kernels)) => (Ok(ends), Ok(kernels)),
+        Err(cause) => (Err(cause.clone()), Err(cause)),
+    };
+    let counts = Counts::agree(transport, &ends, pieces)?;
+    Ok((kernels.map_err(failed(rank))?, counts))
 }
 
-/// Exchanges the pieces of all ranks, and merges what comes to `sorted`.
-fn exchange(
-    transport: &mut dyn DeviceTransport,
-    streams: (&Stream, &Stream),
-    ((kernels, own, counts), memory): (Divided, &mut Pieces),
-    sorted: Result<Elements, Cause>,
-) -> Result<()> {
-    let rank = transport.rank();
-    let rounds =
-        sorted.and_then(|sorted| Rounds::new(streams, kernels, own, memory, sorted, &counts));
-    let rows = transport.all_gather(&fault(&rounds))?;
-    agree(&rows, WORDS, (rank, &rounds))?;
-    let mut rounds = rounds.map_err(failed(rank))?;
-
-    let mut state = Ok(());
-    for piece in 0..counts.pieces() {
-        rounds.exchange(transport, &counts, piece)?;
-        // A rank whose device fails still sends, so that no other waits for it.
-        state = state.and_then(|()| rounds.merge(&counts, piece));
-    }
-    // In any case, before what others lend is given back.
-    let state = state.and(rounds.finish());
-    let rows = transport.all_gather(&fault(&state))?;
-    agree(&rows, WORDS, (rank, &state))
-}
-
-/// Sorts the elements of a rank.
+/// Sorts the elements of a rank by some bits of the keys.
 fn sort_own<K: Key, V: Value>(
     stream: &Stream,
     sorting: &mut Sorting,
     (keys, values): (Slice<K>, Option<Slice<V>>),
     sorted: Elements,
+    bits: Range<u32>,
 ) -> Result<(), Cause> {
     let mut request = Request::keys(keys, sorted.keys.cast()?);
     if let Some(values) = values {
         request = request.values(values, sorted.values.cast()?);
     }
-    sorting.sort(stream, request)
+    sorting.sort_by(stream, request, &SortOptions::new().bits(bits))
 }
 
 /// Returns the kernels for keys of a width, and loads them if that was not done.

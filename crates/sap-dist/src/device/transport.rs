@@ -2,8 +2,7 @@
 //! have in common.
 
 use crate::transport::{Traffic, Transport, TransportError};
-use gpu::{Device, DevicePtr, Event, Memory, Slice, SliceMut, Stream};
-use std::sync::Arc;
+use gpu::{Slice, SliceMut, Stream};
 
 /// A [`Transport`] that also moves memory between the devices of its ranks.
 ///
@@ -44,70 +43,6 @@ pub trait DeviceTransport: Transport {
         outgoing: &[Slice<u8>],
         incoming: &mut [SliceMut<u8>],
     ) -> Result<(), TransportError>;
-
-    /// Lets the devices of the other ranks read memory of this one where it is, and this device
-    /// theirs. Returns none, on all ranks, where that cannot be: only [`Peers`](crate::Peers) can,
-    /// and a transport that wraps one passes the call on.
-    ///
-    /// All ranks call it, each with as many slices of its [`gpu::Buffer`]s. Work that is queued on
-    /// `stream` after the call finds what all ranks had queued on theirs, until [`Lent`] is
-    /// dropped. A rank writes what it lent only when all have told, in a gather, that they have
-    /// read it.
-    ///
-    /// # Errors
-    ///
-    /// A [`TransportError`].
-    fn lend(
-        &mut self,
-        stream: &Stream,
-        memory: &[Slice<u8>],
-    ) -> Result<Option<Lent>, TransportError> {
-        let _ = (stream, memory);
-        Ok(None)
-    }
-}
-
-/// The memory that all ranks lend, to be read: see [`DeviceTransport::lend`]. It is not freed
-/// before this is dropped, for which the device must have read it.
-#[derive(Debug)]
-pub struct Lent(pub(super) Vec<Arc<Offer>>);
-
-impl Lent {
-    /// Returns the address of what a rank lends, by its order there, or null if that is nothing.
-    #[must_use]
-    pub fn address(&self, rank: usize, index: usize) -> DevicePtr<u8> {
-        let part = self.0.get(rank).and_then(|offer| offer.parts.get(index));
-        part.map_or(DevicePtr::NULL, |&(address, _)| address)
-    }
-}
-
-/// What a rank sends to each, or lends to all.
-#[derive(Debug)]
-pub(super) struct Offer {
-    pub(super) parts: Vec<(DevicePtr<u8>, usize)>,
-    pub(super) device: Device,
-    /// After the work that writes the parts.
-    pub(super) ready: Event,
-    /// The parts, which are not freed while a rank may copy or read them.
-    _memory: Vec<Memory>,
-}
-
-impl Offer {
-    pub(super) fn new(stream: &Stream, outgoing: &[Slice<u8>]) -> gpu::Result<Self> {
-        let parts = outgoing.iter();
-        let memory: Vec<_> = parts
-            .clone()
-            .map(Slice::memory)
-            .collect::<gpu::Result<_>>()?;
-        // What comes from another stream is used by this one from here on.
-        stream.using(&memory, || Ok::<(), gpu::Error>(()))?;
-        Ok(Self {
-            parts: parts.map(|part| (part.device_ptr(), part.len())).collect(),
-            device: stream.device().clone(),
-            ready: stream.record()?,
-            _memory: memory,
-        })
-    }
 }
 
 /// Checks that there is memory for each of some ranks.

@@ -12,6 +12,7 @@ use sap_dist::{
 pub const ALL: &[(&str, Check)] = &[
     ("sort::all_key_types", all_key_types),
     ("sort::uneven_ranks", uneven_ranks),
+    ("sort::large_segments", large_segments),
     ("sort::equal_keys", equal_keys),
     ("sort::one_value_too_few", one_value_too_few),
 ];
@@ -48,24 +49,27 @@ fn sort<K: Key, T: DeviceTransport>(
     ))
 }
 
-/// Sorts what the ranks have, by what travels and by what they read where it is, and checks order,
-/// bound and stability.
+/// Sorts what the ranks have, in segments and by merges, and checks order, bound and stability.
 fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
     let (ranks, n) = (parts.len(), parts.iter().map(Vec::len).sum::<usize>());
     let first = |rank: usize| parts[..rank].iter().map(Vec::len).sum::<usize>();
-    let run = |threads: &mut Threads, in_place: bool| {
+    let run = |threads: &mut Threads, by_peers: bool, min_segmented: u64| {
         let rank = threads.rank();
-        let sorter = DeviceSorter::new(device_of(rank))?.min_piece_bytes(piece_bytes);
+        let sorter = DeviceSorter::new(device_of(rank))?
+            .min_piece_bytes(piece_bytes)
+            .min_segmented(min_segmented);
         let (keys, first) = (&parts[rank], first(rank));
-        if in_place {
+        if by_peers {
             let peers = Peers::new(threads, sorter.stream().device())?;
             sort(peers, sorter, keys, first)
         } else {
             sort(Staged::new(threads), sorter, keys, first)
         }
     };
-    let sorted_by = |in_place| -> Result<Vec<_>, Failed> {
-        let results = Threads::run(ranks, LIMIT, |threads| run(threads, in_place))?;
+    let sorted_by = |by_peers, min_segmented| -> Result<Vec<_>, Failed> {
+        let results = Threads::run(ranks, LIMIT, |threads| {
+            run(threads, by_peers, min_segmented)
+        })?;
         results.into_iter().collect()
     };
     let bits = |key: &K| -> u64 { key.to_ordered_bits().into() };
@@ -76,9 +80,9 @@ fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
     let expected = bytes(&order.iter().map(|&i| all[i]).collect::<Vec<K>>());
     let about = format!("{:?}, {ranks} ranks, {n} keys", K::TYPE);
     // Bit for bit: zeros of both signs are equal, and keep their order.
-    for in_place in [false, true] {
-        let sorted = sorted_by(in_place)?;
-        let about = format!("{about}, in place: {in_place}");
+    for (by_peers, min_segmented) in [(false, u64::MAX), (false, 0), (true, 0)] {
+        let sorted = sorted_by(by_peers, min_segmented)?;
+        let about = format!("{about}, by peers: {by_peers}, segments from {min_segmented}");
         for keys in [
             sorted
                 .iter()
@@ -174,6 +178,22 @@ fn uneven_ranks() -> Result<(), Failed> {
                 check(&divide(&keys, shares), bytes)?;
                 check(&divide(&sorted, shares), bytes)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Keys of which many have the same highest bits: as many as a block of each shape sorts, and more.
+/// Segments are as large with values only if there are very many keys.
+fn large_segments() -> Result<(), Failed> {
+    let mut random = Random::new(5);
+    let few = (3_000, &[4_000, 5_000, 5_000, 12_000][..]);
+    let many = (unless_quick(1 << 25, 1_000), &[9_000, 5_000][..]);
+    for (others, same) in [few, many] {
+        let mut keys: Vec<u32> = (0..others).map(|_| random.below(1 << 32) as u32).collect();
+        for &more in same {
+            keys.extend((0..more).map(|_| 0x1234_0000 | random.below(1 << 16) as u32));
+            check(&divide(&keys, &[1, 1]), 1 << 20)?;
         }
     }
     Ok(())

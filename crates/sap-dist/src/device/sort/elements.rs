@@ -26,17 +26,15 @@ impl Form {
         self.key.bits() as usize / 8
     }
 
-    /// Returns `length` of the elements at these addresses, from the one at `start` on.
-    pub(super) fn run(
-        self,
-        [keys, values]: [DevicePtr<u8>; 2],
-        start: usize,
-        length: usize,
-    ) -> Run {
+    /// Returns a run whose element 0 is `number` elements before the first of this one.
+    pub(super) fn element(self, run: Run, number: u64) -> Run {
+        let before = |address: DevicePtr<u8>, bytes: usize| {
+            address.byte_add((number * bytes as u64).wrapping_neg())
+        };
         Run {
-            keys: keys.byte_add((start * self.key_bytes()) as u64),
-            values: values.byte_add((start * self.value_bytes) as u64),
-            length: length as u64,
+            keys: before(run.keys, self.key_bytes()),
+            values: before(run.values, self.value_bytes),
+            ..run
         }
     }
 }
@@ -83,8 +81,12 @@ impl<'a> Elements<'a> {
 
     /// Returns `length` elements from the one at `start` on, which are in order.
     pub(super) fn run(&self, start: usize, length: usize) -> Run {
-        let all = [self.keys.device_ptr(), self.values.device_ptr()];
-        self.form.run(all, start, length)
+        let form = self.form;
+        Run {
+            keys: (self.keys.device_ptr()).byte_add((start * form.key_bytes()) as u64),
+            values: (self.values.device_ptr()).byte_add((start * form.value_bytes) as u64),
+            length: length as u64,
+        }
     }
 
     /// Returns shares in the memory of both.

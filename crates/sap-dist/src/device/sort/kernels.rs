@@ -155,7 +155,7 @@ impl Kernels {
 }
 
 /// Returns what keys of a type are compared by: [`Key::to_ordered_bits`].
-fn key_map(key: KeyType) -> KeyMap {
+pub(super) fn key_map(key: KeyType) -> KeyMap {
     let KeyMasks { flip, fold, .. } = KeyMasks::new(key, Order::Ascending, &(0..key.bits()));
     let is_float = fold != 0;
     KeyMap {

@@ -1,101 +1,15 @@
 //! The rounds of the sort: in each a piece of every rank travels, while the piece before is merged.
 
+use super::counts::Counts;
 use super::elements::{Elements, Kept};
 use super::kernels::Kernels;
-use crate::device::abi::Run;
+use super::segments::{Cuts, Segments};
+use crate::device::abi::{Run, Source};
 use crate::device::exchange::split;
-use crate::device::transport::{DeviceTransport, Lent};
-use crate::error::{Result, WORDS, agree, fault};
-use crate::{Cause, Transport, TransportError};
-use gpu::{Event, Scratch, Slice, SliceMut, Stream};
-use std::mem;
+use crate::device::transport::DeviceTransport;
+use crate::{Cause, TransportError};
+use gpu::{Event, Grow, Scratch, Slice, SliceMut, Stream};
 use std::ops::Range;
-
-/// The elements of each rank in each part of all elements.
-pub(super) struct Counts {
-    rank: usize,
-    ranks: usize,
-    pieces: usize,
-    /// By rank, then by part: the pieces of the first rank, those of the second, and so on.
-    all: Vec<usize>,
-}
-
-impl Counts {
-    /// Tells all ranks where the parts of this one end, or that it failed.
-    pub(super) fn agree(
-        transport: &mut dyn Transport,
-        ends: &Result<Vec<u64>, Cause>,
-        pieces: usize,
-    ) -> Result<Self> {
-        let (rank, ranks) = (transport.rank(), transport.size());
-        let parts = ranks * pieces;
-        let mut start = 0;
-        let mut row = fault(ends).to_vec();
-        row.extend(
-            ends.iter()
-                .flatten()
-                .map(|end| end.saturating_sub(mem::replace(&mut start, *end))),
-        );
-        row.resize(WORDS + parts, 0);
-        let rows = transport.all_gather(&row)?;
-        agree(&rows, WORDS + parts, (rank, ends))?;
-        let of_ranks = rows.chunks_exact(WORDS + parts);
-        let all = of_ranks.flat_map(|row| &row[WORDS..]);
-        Ok(Self {
-            rank,
-            ranks,
-            pieces,
-            all: all.map(|&count| count as usize).collect(),
-        })
-    }
-
-    /// Makes one piece of all pieces of a rank.
-    pub(super) fn in_one_piece(self) -> Self {
-        let of_ranks = self.all.chunks_exact(self.pieces);
-        Self {
-            pieces: 1,
-            all: of_ranks.map(|pieces| pieces.iter().sum()).collect(),
-            ..self
-        }
-    }
-
-    /// Returns the elements of a rank in a piece of another.
-    fn between(&self, from: usize, to: usize, piece: usize) -> usize {
-        self.all[(from * self.ranks + to) * self.pieces + piece]
-    }
-
-    /// Returns the number of rounds.
-    pub(super) fn pieces(&self) -> usize {
-        self.pieces
-    }
-
-    /// Returns how much comes in each round.
-    pub(super) fn of_rounds(&self) -> impl Iterator<Item = usize> {
-        (0..self.pieces).map(|piece| self.received(piece).iter().sum())
-    }
-
-    /// Returns what comes from each rank in a round.
-    fn received(&self, piece: usize) -> Vec<usize> {
-        let ranks = 0..self.ranks;
-        ranks
-            .map(|from| self.between(from, self.rank, piece))
-            .collect()
-    }
-
-    /// Returns which of the sorted elements of a rank go to another in a round.
-    fn range(&self, from: usize, to: usize, piece: usize) -> Range<usize> {
-        let of_rank = &self.all[from * self.ranks * self.pieces..];
-        let part = to * self.pieces + piece;
-        let start: usize = of_rank[..part].iter().sum();
-        start..start + of_rank[part]
-    }
-
-    /// Returns what goes to each rank in a round.
-    fn sent(&self, piece: usize) -> Vec<Range<usize>> {
-        let ranks = 0..self.ranks;
-        ranks.map(|to| self.range(self.rank, to, piece)).collect()
-    }
-}
 
 /// Memory for what comes in two rounds, and for runs between two levels of merges.
 #[derive(Default)]
@@ -104,82 +18,118 @@ pub(super) struct Pieces {
     spare: Kept,
     /// The splits of a merge.
     splits: Scratch,
+    sources: Grow<Source>,
+}
+
+/// How what all ranks have sorted becomes one run.
+pub(super) enum Join<'a> {
+    Merges(Kernels),
+    Segments(&'a Segments, Cuts<'a>),
 }
 
 /// What a rank sorted itself, what comes, and what it makes of that.
 pub(super) struct Rounds<'a> {
-    stream: &'a Stream,
+    /// Even rounds travel on the first and odd ones on the other: a round begins while devices
+    /// still tell each other that the one before has come.
+    streams: [&'a Stream; 2],
     /// Merges while the next round travels.
     merging: &'a Stream,
-    kernels: Kernels,
+    join: Join<'a>,
     own: Elements<'a>,
-    /// What came in this round, and in the one before, with the end of its merges.
+    /// What came in even rounds and in odd ones, with the end of what was made of it.
     came: [(Elements<'a>, Option<Event>); 2],
-    /// What the other ranks have sorted, if this one can read it there. Then nothing comes.
-    lent: Option<Lent>,
     /// Runs between two levels of merges.
     spare: Elements<'a>,
     splits: SliceMut<'a, u64>,
+    /// For each round the elements of each rank, if they are joined by segments.
+    sources: SliceMut<'a, Source>,
     sorted: Elements<'a>,
     merged: usize,
 }
 
 impl<'a> Rounds<'a> {
-    /// Reserves what the rounds need. The streams are that of the elements, and one to merge on.
+    /// Reserves what the rounds need. The streams are that of the elements, one for odd rounds, and
+    /// one to merge on.
     pub(super) fn new(
-        (stream, merging): (&'a Stream, &'a Stream),
-        kernels: Kernels,
-        (own, lent): (Elements<'a>, Option<Lent>),
+        [stream, odd, merging]: [&'a Stream; 3],
+        (own, join): (Elements<'a>, Join<'a>),
         pieces: &'a mut Pieces,
         sorted: Elements<'a>,
         counts: &Counts,
     ) -> Result<Self, Cause> {
         let longest = counts.of_rounds().max().unwrap_or(0);
-        let if_used = |used| if used { longest } else { 0 };
+        // What a rank keeps stays where it is.
+        let most = (0..counts.pieces).map(|piece| counts.come(piece)).max();
         let form = own.form;
-        let comes = lent.is_none();
+        let (between, splits) = match &join {
+            Join::Merges(kernels) => (longest, kernels.splits(longest)),
+            Join::Segments(..) => (0, 0),
+        };
+        // Of more than two runs, merges take turns with two pieces of memory.
+        let between = if counts.ranks > 2 { between } else { 0 };
+        let most = most.unwrap_or(0).max(between);
         let [first, second] = &mut pieces.came;
+        let came = [
+            (first.reserve(stream, most, form)?, None),
+            (second.reserve(stream, most, form)?, None),
+        ];
+        let sources: Vec<_> = match &join {
+            Join::Merges(_) => Vec::new(),
+            Join::Segments(segments, cuts) => (0..counts.pieces)
+                .flat_map(|piece| {
+                    let runs = runs(&own, &came[piece % 2].0, counts, piece);
+                    segments.sources(cuts, (counts.rank, piece), &runs)
+                })
+                .collect(),
+        };
+        let mut on_device = pieces.sources.reserve(stream, sources.len())?;
+        stream.upload(on_device.reborrow(), &sources)?;
+        let spare = pieces.spare.reserve(stream, between, form)?;
+        let splits = pieces.splits.reserve(stream, 8 * splits)?.cast()?;
+        odd.wait(&stream.record()?)?;
         Ok(Self {
-            came: [
-                // Above four ranks, also for runs between levels.
-                (
-                    first.reserve(stream, if_used(comes || counts.ranks > 4), form)?,
-                    None,
-                ),
-                (second.reserve(stream, if_used(comes), form)?, None),
-            ],
-            spare: pieces
-                .spare
-                .reserve(stream, if_used(counts.ranks > 2), form)?,
-            splits: pieces
-                .splits
-                .reserve(stream, 8 * kernels.splits(longest))?
-                .cast()?,
-            lent,
+            came,
+            spare,
+            splits,
+            sources: on_device,
             sorted,
-            stream,
+            streams: [stream, odd],
             merging,
-            kernels,
+            join,
             own,
             merged: 0,
         })
     }
 
-    /// Exchanges a piece of each rank.
-    pub(super) fn exchange(
+    /// Makes the result of this rank. Fails for an exchange that does, and returns whether the
+    /// device did.
+    pub(super) fn run(
+        mut self,
+        transport: &mut dyn DeviceTransport,
+        counts: &Counts,
+    ) -> Result<Result<(), Cause>, TransportError> {
+        let mut state = Ok(());
+        for piece in 0..counts.pieces {
+            self.exchange(transport, counts, piece)?;
+            // A rank whose device fails still sends, so that no other waits for it.
+            state = state.and_then(|()| self.join(counts, piece));
+        }
+        Ok(state.and(self.merging.synchronize().map_err(Cause::from)))
+    }
+
+    /// Exchanges a piece of each rank. What a rank keeps stays where it is.
+    fn exchange(
         &mut self,
         transport: &mut dyn DeviceTransport,
         counts: &Counts,
         piece: usize,
     ) -> Result<(), TransportError> {
-        if self.lent.is_some() {
-            return Ok(());
-        }
-        self.came.swap(0, 1);
-        let (sent, received) = (counts.sent(piece), counts.received(piece));
-        let (came, merged) = &mut self.came[0];
+        let (mut sent, mut received) = (counts.sent(piece), counts.received(piece));
+        (sent[counts.rank], received[counts.rank]) = (0..0, 0);
+        let (came, merged) = &mut self.came[piece % 2];
+        let stream = self.streams[piece % 2];
         if let Some(merged) = merged.take() {
-            self.stream.wait(&merged)?;
+            stream.wait(&merged)?;
         }
         let form = self.own.form;
         for (bytes, own, came) in [
@@ -188,65 +138,76 @@ impl<'a> Rounds<'a> {
         ] {
             if bytes > 0 {
                 let (from, to) = ((own.as_slice(), &*sent), (came.reborrow(), &*received));
-                exchange(transport, self.stream, bytes, from, to)?;
+                exchange(transport, stream, bytes, from, to)?;
             }
         }
         Ok(())
     }
 
-    /// Queues the merges of the runs of a round: a tree, whose last merge goes to the result.
-    pub(super) fn merge(&mut self, counts: &Counts, piece: usize) -> Result<(), Cause> {
-        let (form, came) = (self.own.form, &self.came[0].0);
-        let mut start = 0;
-        let run = |from: usize| {
-            let range = counts.range(from, counts.rank, piece);
-            let at = start;
-            start += range.len();
-            match &self.lent {
-                Some(lent) => {
-                    let all = [0, 1].map(|list| lent.address(from, list));
-                    form.run(all, range.start, range.len())
-                }
-                None => came.run(at, range.len()),
-            }
-        };
-        let mut runs: Vec<Run> = (0..counts.ranks).map(run).collect();
-        self.merging.wait(&self.stream.record()?)?;
+    /// Queues what makes one run of those of a round: behind those of the rounds before.
+    fn join(&mut self, counts: &Counts, piece: usize) -> Result<(), Cause> {
+        let came = &self.came[piece % 2].0;
+        let runs = runs(&self.own, came, counts, piece);
+        let length: u64 = runs.iter().map(|run| run.length).sum();
+        self.merging.wait(&self.streams[piece % 2].record()?)?;
         let all = [came, &self.spare, &self.sorted, &self.own];
         let memory: Result<Vec<_>, _> = all.iter().map(|elements| elements.memory()).collect();
-        let memory = [memory?.concat(), vec![self.splits.memory()?]].concat();
+        let others = vec![self.splits.memory()?, self.sources.memory()?];
+        let memory = [memory?.concat(), others].concat();
+        self.merging.using(&memory, || match &self.join {
+            Join::Merges(kernels) => self.merge(kernels, came, runs),
+            Join::Segments(segments, cuts) => {
+                let sources = self.sources.as_slice();
+                let sources = sources.range(piece * counts.ranks..(piece + 1) * counts.ranks)?;
+                let part = (counts.rank, piece);
+                // SAFETY: the sources are made of these runs, and the result has memory for all.
+                unsafe { segments.finish(self.merging, cuts, part, (sources, &self.sorted)) }
+            }
+        })?;
+        self.merged += length as usize;
+        self.came[piece % 2].1 = Some(self.merging.record()?);
+        Ok(())
+    }
+
+    /// Queues the merges of runs: a tree, whose last merge goes to the result.
+    fn merge(&self, kernels: &Kernels, came: &Elements, mut runs: Vec<Run>) -> gpu::Result<()> {
+        let form = self.own.form;
         let splits = self.splits.device_ptr();
         let merge = |runs: &[Run], (to, at): (&Elements, usize)| {
             let length = runs.iter().map(|run| run.length as usize).sum();
             let merged = to.run(at, length);
-            // SAFETY: the runs are those above or merged ones, and there is memory for as many.
-            // What is lent is not freed before `finish` has waited.
-            unsafe { (self.kernels).merge(self.merging, form, (runs, splits), merged)? };
+            // SAFETY: the runs are those that came or merged ones, and there is memory for as many.
+            unsafe { kernels.merge(self.merging, form, (runs, splits), merged)? };
             Ok::<_, gpu::Error>(merged)
         };
-        let merged = self.merging.using(&memory, || {
-            let (mut to, mut next) = (&self.spare, came);
-            while runs.len() > 2 {
-                let mut at = 0;
-                let two = runs.chunks(2).map(|two| {
-                    let merged = merge(two, (to, at))?;
-                    at += merged.length as usize;
-                    Ok(merged)
-                });
-                runs = two.collect::<gpu::Result<_>>()?;
-                (to, next) = (next, to);
-            }
-            merge(&runs, (&self.sorted, self.merged))
-        })?;
-        self.merged += merged.length as usize;
-        self.came[0].1 = Some(self.merging.record()?);
-        Ok(())
+        let (mut to, mut next) = (&self.spare, came);
+        while runs.len() > 2 {
+            let mut at = 0;
+            let two = runs.chunks(2).map(|two| {
+                let merged = merge(two, (to, at))?;
+                at += merged.length as usize;
+                Ok(merged)
+            });
+            runs = two.collect::<gpu::Result<_>>()?;
+            (to, next) = (next, to);
+        }
+        merge(&runs, (&self.sorted, self.merged)).map(|_| ())
     }
+}
 
-    /// Waits for all merges.
-    pub(super) fn finish(self) -> Result<(), Cause> {
-        Ok(self.merging.synchronize()?)
-    }
+/// Returns the elements of each rank in a round. Those of the others lie side by side.
+fn runs(own: &Elements, came: &Elements, counts: &Counts, piece: usize) -> Vec<Run> {
+    let mut start = 0;
+    let run = |from: usize| {
+        let range = counts.range(from, counts.rank, piece);
+        if from == counts.rank {
+            return own.run(range.start, range.len());
+        }
+        let at = start;
+        start += range.len();
+        came.run(at, range.len())
+    };
+    (0..counts.ranks).map(run).collect()
 }
 
 /// Exchanges ranges of a list whose elements have some bytes. They come side by side.

@@ -1,0 +1,361 @@
+//! The end of a sort by segments (`kernels/dist/segments.cu`): the keys of all ranks that have the
+//! same highest bits, by which each rank has sorted its own.
+
+use super::counts::Counts;
+use super::elements::{Elements, Form};
+use super::kernels::key_map;
+use crate::device::abi::{self, KeyOrder, Run, Source};
+use crate::device::exchange::split;
+use crate::device::kernels::THREADS;
+use crate::device::transport::DeviceTransport;
+use crate::error::{Result, WORDS, agree, failed, fault};
+use crate::{Cause, TransportError};
+use bytemuck::Zeroable;
+use gpu::{ByValue, Device, Grow, Kernel, Launch, Memory, Slice, SliceMut, Stream, args, blocks};
+use gpusort::KeyType;
+use std::ops::Range;
+
+/// The bits of a segment: two digits of a sort. Where keys have values, a word of 32 bits has room
+/// for those of a key below its segment, and for where it is in there.
+const BITS: Range<u32> = 9..17;
+/// The mean keys of a segment, if the bits allow it. Not measured.
+const MEAN: u64 = 2048;
+/// Threads of the blocks that sort a segment, and keys of a thread: the first shape that the
+/// largest segment fits. With the least shape a sort of 2^24 keys on each of two H200s takes 0.55
+/// ms, without it 0.64.
+const SHAPES: [(u32, u32); 3] = [(256, 32), (512, 24), (1024, 24)];
+/// Bytes of shared memory for each rank.
+const RANK_BYTES: usize = 24;
+
+/// The kernels for a form of elements.
+pub(super) struct Segments {
+    starts: Kernel,
+    cuts: Kernel,
+    /// For each shape that the device has the shared memory for: its kernel, and that memory.
+    finishes: Vec<(Kernel, u32, u32)>,
+    order: KeyOrder,
+    form: Form,
+    ranks: usize,
+}
+
+/// What is kept for later sorts: the kernels for each form that was sorted, and memory.
+#[derive(Default)]
+pub(super) struct Prepared {
+    kernels: Vec<Segments>,
+    memory: Tables,
+}
+
+/// Memory for the tables.
+#[derive(Default)]
+struct Tables {
+    starts: Grow<u32>,
+    cuts: Grow<u64>,
+}
+
+/// Where segments begin in the elements of each rank, and which each rank gets.
+pub(super) struct Cuts<'a> {
+    /// For each rank where its segments begin.
+    starts: SliceMut<'a, u32>,
+    /// For each part, and behind the last: its first segment, then where that begins on each rank.
+    cuts: Vec<u64>,
+    /// The bits of a segment.
+    bits: u32,
+    ranks: usize,
+    pieces: usize,
+    shape: usize,
+}
+
+impl Segments {
+    /// Returns the bits of a segment, if so many elements of that form are sorted by segments.
+    pub(super) fn bits(form: Form, n: u64, least: u64) -> Option<u32> {
+        let possible = form.key.bits() == 32 && (form.value_bytes > 0 || form.key != KeyType::F32);
+        let bits = (n / MEAN).max(1).ilog2();
+        (possible && n >= least.max(1) && u32::try_from(n).is_ok())
+            .then(|| bits.clamp(BITS.start, BITS.end - 1))
+    }
+
+    fn new(device: &Device, form: Form, ranks: usize) -> gpu::Result<Self> {
+        let image = &radsweep_kernels::DIST_SEGMENTS;
+        let module = device.load(image.name, image.ptx())?;
+        let kind = if form.key == KeyType::F32 {
+            "float"
+        } else {
+            "integer"
+        };
+        let most = device.info().shared_per_block_optin;
+        let mut finishes = Vec::new();
+        for (threads, items) in SHAPES {
+            let shared = shared_bytes(threads, items, form.value_bytes, ranks);
+            if shared <= most {
+                let name = format!(
+                    "dist_segments_finish_{kind}_{}_{threads}x{items}",
+                    form.value_bytes
+                );
+                let kernel = module.kernel(&name)?;
+                kernel.set_max_dynamic_shared(shared)?;
+                finishes.push((kernel, threads, shared));
+            }
+        }
+        Ok(Self {
+            starts: module.kernel("dist_segments_starts")?,
+            cuts: module.kernel("dist_segments_cuts")?,
+            finishes,
+            order: KeyOrder::of(key_map(form.key)),
+            form,
+            ranks,
+        })
+    }
+
+    /// Tells whether these are the kernels for a form of elements on so many ranks.
+    fn are_for(&self, form: Form, ranks: usize) -> bool {
+        let of = |form: Form| (form.key, form.value_bytes);
+        of(self.form) == of(form) && self.ranks == ranks
+    }
+
+    /// Divides the segments of all ranks, whose elements are sorted by them, among `pieces` parts
+    /// of each rank. Returns none, on all ranks, if a segment has more elements than a block sorts,
+    /// or if a rank would get more than twice its share.
+    pub(super) fn divide<'a>(
+        transport: &mut dyn DeviceTransport,
+        stream: &Stream,
+        prepared: &'a mut Prepared,
+        sorted: Result<&Elements, Cause>,
+        (bits, pieces): (u32, usize),
+    ) -> Result<Option<(&'a Self, Cuts<'a>)>> {
+        let (rank, ranks) = (transport.rank(), transport.size());
+        let Prepared { kernels, memory } = prepared;
+        let made = sorted.and_then(|own| {
+            let segments = loaded(kernels, stream.device(), own.form, ranks)?;
+            let width = (1 << bits) + 1;
+            let starts = memory.starts.reserve(stream, ranks * width)?;
+            let tables = abi::Tables {
+                starts: starts.device_ptr(),
+                bits,
+                ..abi::Tables::zeroed()
+            };
+            let launch = Launch::linear(blocks(width, THREADS), THREADS);
+            let (keys, n) = (own.keys(), own.len() as u32);
+            stream.using(&[starts.memory()?], || {
+                // SAFETY: a rank has a word for each segment, and one more.
+                unsafe {
+                    stream.launch(
+                        &segments.starts,
+                        &launch,
+                        &args![
+                            keys,
+                            n,
+                            ByValue(segments.order),
+                            ByValue(tables),
+                            rank as u32
+                        ],
+                    )
+                }
+            })?;
+            Ok((segments, starts, width))
+        });
+        let rows = transport.all_gather(&fault(&made))?;
+        agree(&rows, WORDS, (rank, &made))?;
+        let (segments, mut starts, width) = made.map_err(failed(rank))?;
+        exchange(transport, stream, starts.reborrow(), width)?;
+        let found = segments.cut(stream, (starts, &mut memory.cuts), (bits, pieces));
+        let fits = u64::from(matches!(found, Ok(Some(_))));
+        let rows = transport.all_gather(&[&fault(&found)[..], &[fits]].concat())?;
+        agree(&rows, WORDS + 1, (rank, &found))?;
+        let all_fit = rows.chunks_exact(WORDS + 1).all(|row| row[WORDS] == 1);
+        let cuts = found.map_err(failed(rank))?.filter(|_| all_fit);
+        Ok(cuts.map(|cuts| (segments, cuts)))
+    }
+
+    fn cut<'a>(
+        &self,
+        stream: &Stream,
+        (starts, cuts): (SliceMut<'a, u32>, &mut Grow<u64>),
+        (bits, pieces): (u32, usize),
+    ) -> Result<Option<Cuts<'a>>, Cause> {
+        let ranks = self.ranks;
+        let parts = ranks * pieces;
+        let count = (parts + 1) * (ranks + 1);
+        let mut cuts = cuts.reserve(stream, count + 1)?;
+        stream.fill_bytes(cuts.reborrow(), 0)?;
+        let (to, largest) = cuts.reborrow().split_at(count)?;
+        let tables = abi::Tables {
+            starts: starts.device_ptr(),
+            cuts: to.device_ptr(),
+            largest: largest.device_ptr(),
+            bits,
+            ranks: ranks as u32,
+            parts: parts as u32,
+            padding: 0,
+        };
+        let threads = (1_usize << bits).max(parts + 1);
+        let launch = Launch::linear(blocks(threads, THREADS), THREADS);
+        let memory = [starts.memory()?, cuts.memory()?];
+        stream.using(&memory, || {
+            // SAFETY: all ranks have a word for each segment, and one more, and there is memory for
+            // the cuts.
+            unsafe { stream.launch(&self.cuts, &launch, &args![ByValue(tables)]) }
+        })?;
+        let mut cuts = stream.to_vec(cuts.as_slice())?;
+        let largest = cuts.pop().unwrap_or(0);
+        let fits = |(shape, _): &(usize, &(Kernel, u32, u32))| {
+            let (threads, items) = SHAPES[*shape];
+            let places = u64::from(threads * items);
+            let of_word = if self.form.value_bytes > 0 {
+                1 << bits
+            } else {
+                u64::MAX
+            };
+            largest <= places.min(of_word)
+        };
+        let shape = self.finishes.iter().enumerate().find(fits);
+        let found = shape.map(|(shape, _)| Cuts {
+            starts,
+            cuts,
+            bits,
+            ranks,
+            pieces,
+            shape,
+        });
+        Ok(found.filter(Cuts::are_fair))
+    }
+
+    /// Returns where the elements of each rank are, for [`Segments::finish`], if `runs` are those
+    /// of a piece of a rank.
+    pub(super) fn sources(
+        &self,
+        cuts: &Cuts,
+        (rank, piece): (usize, usize),
+        runs: &[Run],
+    ) -> Vec<Source> {
+        let part = cuts.of_part(rank * cuts.pieces + piece);
+        let width = (1 << cuts.bits) + 1;
+        let starts = cuts.starts.device_ptr();
+        let source = |(rank, run): (usize, &Run)| {
+            let run = self.form.element(*run, part[rank + 1]);
+            Source {
+                keys: run.keys,
+                values: run.values,
+                starts: starts.byte_add((4 * rank * width) as u64),
+            }
+        };
+        runs.iter().enumerate().map(source).collect()
+    }
+
+    /// Sorts the segments of a piece of a rank, from their sources to the result of the rank.
+    ///
+    /// # Safety
+    ///
+    /// The sources have as many elements as the cuts say, and so has the result for all pieces.
+    /// None of that memory is freed before the stream is done.
+    pub(super) unsafe fn finish(
+        &self,
+        stream: &Stream,
+        cuts: &Cuts,
+        (rank, piece): (usize, usize),
+        (sources, to): (Slice<Source>, &Elements),
+    ) -> gpu::Result<()> {
+        let [part, next] = [0, 1].map(|more| cuts.of_part(rank * cuts.pieces + piece + more));
+        let (first, to) = (part[0] as u32, to.run(0, 0));
+        let count = next[0] as u32 - first;
+        if count == 0 {
+            return Ok(());
+        }
+        let segments = abi::Segments {
+            sources: sources.device_ptr(),
+            keys: [to.keys; 3],
+            values: [to.values; 3],
+            order: self.order,
+            before: cuts.before(rank * cuts.pieces),
+            ranks: cuts.ranks as u32,
+            first,
+            segment_bits: cuts.bits,
+            flags: 0,
+            minus_one: u32::MAX,
+            padding: 0,
+        };
+        let (kernel, threads, shared) = &self.finishes[cuts.shape];
+        let launch = Launch::linear(count, *threads).dynamic_shared(*shared);
+        stream.using(&[cuts.memory()?], || {
+            // SAFETY: the caller's promise; no segment has more elements than the shape.
+            unsafe { stream.launch(kernel, &launch, &args![ByValue(segments)]) }
+        })
+    }
+}
+
+impl Cuts<'_> {
+    fn of_part(&self, part: usize) -> &[u64] {
+        let width = self.ranks + 1;
+        &self.cuts[part * width..(part + 1) * width]
+    }
+
+    /// Returns the elements of all ranks before a part.
+    fn before(&self, part: usize) -> u64 {
+        self.of_part(part)[1..].iter().sum()
+    }
+
+    /// Tells whether no rank gets more than twice its share.
+    fn are_fair(&self) -> bool {
+        let ends: Vec<u64> = (0..=self.ranks)
+            .map(|rank| self.before(rank * self.pieces))
+            .collect();
+        let most = (2 * ends[self.ranks]).div_ceil(self.ranks as u64);
+        ends.windows(2).all(|ends| ends[1] - ends[0] <= most)
+    }
+
+    fn memory(&self) -> gpu::Result<Memory> {
+        self.starts.memory()
+    }
+
+    /// Returns the elements of each rank in each part.
+    pub(super) fn counts(&self, rank: usize) -> Counts {
+        let all = (0..self.ranks).flat_map(|from| {
+            let start = move |part: usize| self.of_part(part)[from + 1];
+            (0..self.ranks * self.pieces).map(move |part| (start(part + 1) - start(part)) as usize)
+        });
+        Counts::new((rank, self.ranks), self.pieces, all.collect())
+    }
+}
+
+/// Returns the kernels for a form, and loads them if that was not done.
+fn loaded<'a>(
+    kept: &'a mut Vec<Segments>,
+    device: &Device,
+    form: Form,
+    ranks: usize,
+) -> gpu::Result<&'a Segments> {
+    let found = kept.iter().position(|kernels| kernels.are_for(form, ranks));
+    let at = match found {
+        Some(at) => at,
+        None => {
+            kept.push(Segments::new(device, form, ranks)?);
+            kept.len() - 1
+        }
+    };
+    Ok(&kept[at])
+}
+
+/// Tells all ranks where the segments of each begin: `width` words of each rank.
+fn exchange(
+    transport: &mut dyn DeviceTransport,
+    stream: &Stream,
+    starts: SliceMut<u32>,
+    width: usize,
+) -> Result<(), TransportError> {
+    let (rank, ranks) = (transport.rank(), transport.size());
+    let mut rows = split(starts, &vec![width; ranks])?;
+    let (none, own) = rows.remove(rank).split_at(0)?;
+    rows.insert(rank, none);
+    let own = own.into_slice().cast::<u8>()?;
+    let mut outgoing = vec![own; ranks];
+    outgoing[rank] = own.range(..0)?;
+    let incoming: gpu::Result<Vec<_>> = rows.into_iter().map(|row| row.cast::<u8>()).collect();
+    transport.exchange_device(stream, &outgoing, &mut incoming?)
+}
+
+/// The bytes of `Finish::Shared`, and of the ranks behind it.
+fn shared_bytes(threads: u32, items: u32, value_bytes: usize, ranks: usize) -> u32 {
+    let (warps, keys) = (threads / 32, threads * items);
+    let counters = 4 * (warps * 256 + 32) + 4 * warps + 16;
+    let exchange = (4 * (keys + 16)).max(keys * value_bytes as u32);
+    counters + exchange + 16 + (ranks * RANK_BYTES) as u32
+}
