@@ -44,9 +44,11 @@ def entry_of(part, device, driver, results):
     return {"hash": part, "device": device, "driver": driver, "date": time.strftime("%Y-%m-%d", time.gmtime()), **results}
 
 
-def left(entry):
-    """Returns the trials to run for an entry that is incomplete, or of which some failed."""
-    return (entry or {}).get("left", [])
+def left(entry, every=None):
+    """Returns the trials to run for an entry that is incomplete, or of which some failed: none if
+    not all of them are among `every`, as then others may be new too."""
+    names = (entry or {}).get("left", [])
+    return names if every is None or set(names) <= set(every) else []
 
 
 def added(before, now):

@@ -54,6 +54,7 @@ class Run:
         self.began = time.monotonic()
         self.deadline = self.began + options.within
         self.failures = []
+        self.resumed = set()  # the parts of which only what was left runs
         self.lock = threading.Lock()
         self.logs = Path(os.environ.get("OUT") or PACK / "logs")
         self.logs.mkdir(parents=True, exist_ok=True)
@@ -156,9 +157,10 @@ class Run:
         jobs, results = [], {}
         for kind, name in due:
             every = lists[kind in SANITIZERS, name]
-            left = records.left(record[kind].get(name)) if self.options.stale else []
-            # Without a driver a binary may list other trials.
-            left = wanted_trials(kind, name, [trial for trial in left if trial in every] or every)
+            left = records.left(record[kind].get(name), every) if self.options.stale else []
+            if left:
+                self.resumed.add((kind, name))
+            left = wanted_trials(kind, name, left or every)
             seconds = record["seconds"].setdefault(f"{kind} {name}", {trial: guess(kind, trial) for trial in every})
             jobs += jobs_of(kind, name, left, every, seconds)
             results[kind, name] = {"passed": 0, "failed": 0, "ignored": 0, "left": left, "wrong": []}
@@ -351,7 +353,7 @@ def run(options):
     def enter(kind, name, results):
         """Records results, and adds them to the last ones if only the left trials ran. Writes the
         file at once, since a run may be interrupted."""
-        if options.stale and kind not in (SCENES, BENCH) and records.left(before[kind, name]):
+        if (kind, name) in suite.resumed:
             results = records.added(before[kind, name], results)
         record[kind][name] = records.entry_of(hashes[kind, name], device, driver, results)
         for place in {records.RECORD, suite.logs / records.RECORD.name}:
