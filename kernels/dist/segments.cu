@@ -8,14 +8,14 @@
 //   finish   sorts segments
 //
 // Bytes of an element in `finish`: it is read once, values twice of which once from the cache, and
-// written. Its instructions are those of kernels/sort/onesweep_finish.cuh, and two for each rank of
-// which the warp has elements.
+// written. Its instructions are those of kernels/sort/onesweep_finish.cuh, and two more a key for
+// each rank that the warp has elements of. SEGMENT_VALUE_BYTES are those of a value, or 0: an image
+// for each, as the driver takes seconds to compile all.
 //
 // Two H200s, 2026-11-30, 2^28 u32 keys on each, with values of 4 bytes in brackets. Predicted 4.1
 // ms [6.8], measured 3.97 [6.9]; by sorting and merging 6.3 [10.0]. A rank's own sort by 16 bits
 // takes 2.1 [3.45], and travelling 1.4 [2.75] if copies run at 390 GB/s as they do alone. `finish`
-// is hidden behind that but for its last piece, of eight. In a first version, which copied the keys
-// of a segment to shared memory before it read them, that took 0.19 [0.26]; not measured since.
+// is hidden behind that but for its last piece, of eight.
 #include "common/search.cuh"
 #include "sort/onesweep_finish.cuh"
 
@@ -144,29 +144,29 @@ ASSERT_LAYOUT(Segments, 128,
     AT(first, 108) AT(segment_bits, 112) AT(flags, 116) AT(minus_one, 120) AT(padding, 124));
 
 // Sorts a segment.
-template <bool FLOAT, u32 VALUE_BYTES, u32 BLOCK, u32 ITEMS>
+template <bool FLOAT, u32 BLOCK, u32 ITEMS>
 DEVICE void finish(const Segments& all) {
     extern __shared__ uint4 shared_memory[];
-    using Finish = onesweep::Finish<FLOAT, VALUE_BYTES, BLOCK, ITEMS, true, Segments>;
+    using Finish = onesweep::Finish<FLOAT, SEGMENT_VALUE_BYTES, BLOCK, ITEMS, true, Segments>;
     const u32 from = KEY_BITS - all.segment_bits;
     Finish(all, *reinterpret_cast<typename Finish::Shared*>(shared_memory))
         .sort((1u << (from + onesweep::BITS - 1) / onesweep::BITS) - 1);
 }
 
-#define FINISH(KIND, FLOAT, VALUE_BYTES, BLOCK, ITEMS, BLOCKS)       \
-    extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)      \
-    dist_segments_finish_##KIND##_##VALUE_BYTES##_##BLOCK##x##ITEMS( \
-        const __grid_constant__ Segments all) {                      \
-        finish<FLOAT, VALUE_BYTES, BLOCK, ITEMS>(all);               \
+#define FINISH(KIND, FLOAT, BLOCK, ITEMS, BLOCKS)                                         \
+    extern "C" __global__ void                                                            \
+        __launch_bounds__(BLOCK, BLOCKS) dist_segments_finish_##KIND##_##BLOCK##x##ITEMS( \
+            const __grid_constant__ Segments all) {                                       \
+        finish<FLOAT, BLOCK, ITEMS>(all);                                                 \
     }
-#define FINISHES(BLOCK, ITEMS, BLOCKS)              \
-    FINISH(integer, false, 0, BLOCK, ITEMS, BLOCKS) \
-    FINISH(integer, false, 4, BLOCK, ITEMS, BLOCKS) \
-    FINISH(float, true, 4, BLOCK, ITEMS, BLOCKS)    \
-    FINISH(integer, false, 8, BLOCK, ITEMS, BLOCKS) \
-    FINISH(float, true, 8, BLOCK, ITEMS, BLOCKS)
-FINISHES(256, 32, 4)
-FINISHES(512, 24, 2)
-FINISHES(1024, 24, 1)
+// Shapes of blocks (crates/sap-dist/src/device/tuning.rs).
+FINISH(integer, false, 256, 32, 4)
+FINISH(integer, false, 512, 24, 2)
+FINISH(integer, false, 1024, 24, 1)
+#if SEGMENT_VALUE_BYTES > 0
+FINISH(float, true, 256, 32, 4)
+FINISH(float, true, 512, 24, 2)
+FINISH(float, true, 1024, 24, 1)
+#endif
 
 }  // namespace radsweep::dist

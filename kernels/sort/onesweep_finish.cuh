@@ -50,7 +50,8 @@ namespace radsweep::onesweep {
 // One block's keys: those of a highest digit or of a segment, from the temporary buffer to the
 // output. Keys of segments that are sorted in place are in the output already.
 //
-// SEGMENT: only for segments of keys of 32 bits, all of which count. Floats have values.
+// SEGMENT: only for segments of keys of 32 bits, all of which count. If these are floats, they have
+// values.
 //
 // Args: may be another type with the members that are used here, if the keys do not lie side by
 // side but in runs, which it then finds (kernels/dist/segments.cu).
@@ -69,7 +70,8 @@ struct Finish {
     static_assert(1 << BIN_BITS == BINS);
     static_assert(THREADS % 128 == 0 && THREADS >= DIGITS && TILE <= 65536, "tile shape");
 
-    // The host gives this many bytes (tuning.rs: finish_shared_bytes, segment_shared_bytes).
+    // The host gives this many bytes (tuning.rs: finish_shared_bytes, segment_shared_bytes; for
+    // several devices shared_bytes of crates/sap-dist/src/device/sort/segments.rs).
     struct alignas(uint4) Shared {
         union {
             u32 warp_counts[WARPS][DIGITS];

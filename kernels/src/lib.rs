@@ -202,9 +202,19 @@ image! {
     DIST_SORT_64, "dist_sort_64"
 }
 image! {
-    /// Several ranks: the sort of their keys of 32 bits by segments. Needs a driver of CUDA 10.1
-    /// (R418).
-    DIST_SEGMENTS, "dist_segments"
+    /// Several ranks: the sort of their keys of 32 bits by segments, without values. Needs a
+    /// driver of CUDA 10.1 (R418).
+    DIST_SEGMENTS_0, "dist_segments_0"
+}
+image! {
+    /// Several ranks: the sort of their keys of 32 bits by segments, with values of 4
+    /// bytes. Needs a driver of CUDA 10.1 (R418).
+    DIST_SEGMENTS_4, "dist_segments_4"
+}
+image! {
+    /// Several ranks: the sort of their keys of 32 bits by segments, with values of 8
+    /// bytes. Needs a driver of CUDA 10.1 (R418).
+    DIST_SEGMENTS_8, "dist_segments_8"
 }
 image! {
     /// The demo scenes: particles on a landscape, and galaxies. Needs a driver of CUDA 10.1 (R418).

@@ -78,7 +78,7 @@ BINARIES = dict(
         of_sorts("quicksort", ["quicksort_*"]),
         of_sorts("bucket_sort", ["bucket_sort_*"]),
         ("radsweep-sap.cuda_sap", (["*"], PAIRS, ["crates/sap/tests/common", "crates/sap/tests/cuda", "crates/sap/tests/cuda_sap.rs"])),
-        ("radsweep-dist.cuda_dist", (["*", "dist", "dist_segments", "dist_sort_32", "dist_sort_64"], [*PAIRS, "crates/sap-dist/src"], ["crates/sap-dist/tests/common", "crates/sap-dist/tests/cuda", "crates/sap-dist/tests/cuda_dist.rs"])),
+        ("radsweep-dist.cuda_dist", (["*", "dist", "dist_segments_*", "dist_sort_32", "dist_sort_64"], [*PAIRS, "crates/sap-dist/src"], ["crates/sap-dist/tests/common", "crates/sap-dist/tests/cuda", "crates/sap-dist/tests/cuda_dist.rs"])),
         ("radsweep-cli.cuda_program", (["*", "demo"], [*PROGRAM, "crates/scenes/src/device"], ["src", *LIBRARIES, "tests/cuda_program.rs"])),
     ]
 )
@@ -88,7 +88,7 @@ RACECHECKED = {
     "gpusort.cuda_sort/onesweep": (["onesweep_*", "gather"], "crates/gpusort"),
     "gpusort.cuda_sort/adaptive": (["adaptive_*"], "crates/gpusort"),
     "radsweep-sap.cuda_sap": (["sap", "sap_*"], "crates/sap"),
-    "radsweep-dist.cuda_dist": (["dist", "dist_segments", "dist_sort_32", "dist_sort_64"], "crates/sap-dist"),
+    "radsweep-dist.cuda_dist": (["dist", "dist_segments_*", "dist_sort_32", "dist_sort_64"], "crates/sap-dist"),
     "radsweep-cli.cuda_program": (["demo"], "crates/scenes"),
 }
 # The test binaries of the feature `wgpu`, and their sources.

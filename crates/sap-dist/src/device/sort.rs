@@ -1,10 +1,10 @@
-//! The sample sort of [`crate::sort_keys`] between devices.
+//! The sort of [`crate::sort_keys`] between devices.
 //!
 //! Many keys of 32 bits: each rank sorts its elements by the highest bits only. Keys that have
 //! these in common are a segment, and each rank gets whole segments, of which a block sorts one.
 //!
-//! Others: each rank sorts its elements, and splitters divide them into `pieces` parts for each
-//! rank, in order. A rank then merges the sorted runs of all ranks.
+//! Others, by a sample sort: each rank sorts its elements, and splitters divide them into `pieces`
+//! parts for each rank, in order. A rank then merges the sorted runs of all ranks.
 //!
 //! Either way, in round `p` each rank sends every rank the part that is piece `p` of that rank's
 //! result, while what came in the round before becomes a part of the result.
@@ -28,7 +28,7 @@ use gpusort::cuda::{Request, Value};
 use gpusort::{Key, SortOptions};
 use kernels::Kernels;
 use rounds::{Join, Pieces, Rounds};
-use segments::{Prepared, Segments};
+use segments::{Division, Prepared, Segments};
 use std::ops::Range;
 
 /// Sorts the keys of several ranks, each on its CUDA device: in the same order over all ranks as
@@ -36,21 +36,27 @@ use std::ops::Range;
 ///
 /// No rank gets more than `2 n / s` of the `n` keys of `s` ranks (rounded up). With `n / s` keys on
 /// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
-/// devices. Between sorts it keeps memory for the keys and values of a rank twice, and for three
-/// pieces: each an eighth of them, or less than 128 MiB if a rank has less than 1 GiB. After a sort
-/// of more than before it is up to half as much again.
+/// devices. Between sorts it keeps memory for the keys and values of a rank twice, for up to three
+/// pieces, and for tables of up to 256 KiB for each rank. A piece is an eighth of what a rank gets,
+/// or less than 128 MiB if ranks have less than 1 GiB each. After a sort of more than before it is
+/// up to half as much again.
+///
+/// The first sort of a type of keys and values loads its kernels, which the driver may have to
+/// compile: that can take seconds, within the time limits of the other ranks.
 ///
 /// ```
-/// use sap_dist::{DeviceSorter, Staged, Threads, Transport};
+/// use sap_dist::{DeviceSorter, Peers, Threads, Transport};
 /// use std::time::Duration;
 ///
-/// if gpu::Device::first().is_err() { return Ok(()) } // no GPU here
+/// let Ok(count @ 1..) = gpu::Device::count() else { return Ok(()) }; // no GPU here
 /// let parts = Threads::run(2, Duration::from_secs(60), |threads| {
-///     let keys = [vec![5_u32, 1, 4], vec![2, 2]];
-///     let mut sorter = DeviceSorter::new(0)?;
+///     let rank = threads.rank();
+///     let mut sorter = DeviceSorter::new(rank % count)?;
 ///     let stream = sorter.stream().clone();
-///     let keys = stream.from_slice(&keys[threads.rank()]).expect("the device has memory");
-///     let sorted = sorter.sort_keys(&mut Staged::new(threads), keys.slice())?;
+///     let keys = [vec![5_u32, 1, 4], vec![2, 2]];
+///     let keys = stream.from_slice(&keys[rank]).expect("the device has memory");
+///     let mut transport = Peers::new(threads, stream.device())?;
+///     let sorted = sorter.sort_keys(&mut transport, keys.slice())?;
 ///     Ok(stream.to_vec(sorted.slice()).expect("the device works"))
 /// })?;
 /// let sorted: Vec<u32> = parts.into_iter().collect::<sap_dist::Result<Vec<_>>>()?.concat();
@@ -72,6 +78,7 @@ pub struct DeviceSorter {
     pieces: Pieces,
     min_piece_bytes: u64,
     min_segmented: u64,
+    by_segments: bool,
 }
 
 impl DeviceSorter {
@@ -95,6 +102,7 @@ impl DeviceSorter {
                 pieces: Pieces::default(),
                 min_piece_bytes: MIN_PIECE_BYTES,
                 min_segmented: MIN_SEGMENTED,
+                by_segments: false,
             })
         };
         make().map_err(failed(0))
@@ -114,6 +122,13 @@ impl DeviceSorter {
     pub const fn min_segmented(mut self, keys: u64) -> Self {
         self.min_segmented = keys;
         self
+    }
+
+    /// For tests: whether the last sort was by segments.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn was_by_segments(&self) -> bool {
+        self.by_segments
     }
 
     /// Returns the stream that keys are read on, and on which the result is ready.
@@ -181,7 +196,6 @@ impl DeviceSorter {
         keys: Slice<K>,
         values: Option<Slice<V>>,
     ) -> Result<(Buffer<K>, Buffer<V>)> {
-        let (rank, ranks) = (transport.rank(), transport.size());
         let form = Form::new::<K, V>(values.is_some());
         let n = keys.len();
         let given = match values.filter(|values| values.len() != n) {
@@ -192,31 +206,44 @@ impl DeviceSorter {
             }),
             None => Ok((keys, values)),
         };
-        let allocated = |stream: &Stream, count: usize| -> Result<_, Cause> {
-            let values = if form.value_bytes > 0 { count } else { 0 };
-            Ok((stream.alloc::<K>(count)?, stream.alloc::<V>(values)?))
-        };
-        let all_bits = 0..K::BITS;
-        if ranks == 1 {
-            let sorted = given.and_then(|given| {
-                let mut result = allocated(&self.stream, n)?;
-                let sorted = Elements::of(&mut result, form)?;
-                sort_own(&self.stream, &mut self.sorting, given, sorted, all_bits)?;
-                Ok(result)
-            });
-            return sorted.map_err(failed(rank));
+        if transport.size() > 1 {
+            return self.sort_all(transport, form, n, given);
         }
-        // Others may still copy what was sent in an odd round, and a call that failed may merge.
+        let sorted = given.and_then(|given| {
+            let mut result = allocated(&self.stream, form, n)?;
+            let sorted = Elements::of(&mut result, form)?;
+            sort_own(&self.stream, &mut self.sorting, given, sorted, 0..K::BITS)?;
+            Ok(result)
+        });
+        sorted.map_err(failed(transport.rank()))
+    }
+
+    /// Sorts with other ranks what was given to this one.
+    fn sort_all<K: Key, V: Value>(
+        &mut self,
+        transport: &mut dyn DeviceTransport,
+        form: Form,
+        n: usize,
+        given: Result<(Slice<K>, Option<Slice<V>>), Cause>,
+    ) -> Result<(Buffer<K>, Buffer<V>)> {
+        let (rank, ranks) = (transport.rank(), transport.size());
+        // Others may still copy what was sent in an odd round, and a call that failed may still
+        // merge.
         let own = given.and_then(|given| {
             self.stream.wait(&self.odd.record()?)?;
             self.stream.wait(&self.merging.record()?)?;
             Ok((given, self.own.reserve(&self.stream, n, form)?))
         });
-        let rows = transport.all_gather(&[&fault(&own)[..], &[n as u64]].concat())?;
-        agree(&rows, WORDS + 1, (rank, &own))?;
+        let places = Segments::places(self.stream.device(), form, ranks);
+        let rows = transport.all_gather(&[&fault(&own)[..], &[n as u64, places]].concat())?;
+        agree(&rows, WORDS + 2, (rank, &own))?;
         let (given, mut own) = own.map_err(failed(rank))?;
-        let lengths: Vec<u64> = rows.chunks_exact(WORDS + 1).map(|row| row[WORDS]).collect();
-        let all: u64 = lengths.iter().sum();
+        let of_ranks = |word: usize| {
+            rows.chunks_exact(WORDS + 2)
+                .map(move |row| row[WORDS + word])
+        };
+        let lengths: Vec<u64> = of_ranks(0).collect();
+        let (all, places) = (lengths.iter().sum::<u64>(), of_ranks(1).min().unwrap_or(0));
         let bytes = (form.key_bytes() + form.value_bytes) as u64;
         let pieces = all / ranks as u64 * bytes / self.min_piece_bytes.max(1);
         let pieces = pieces.clamp(1, MAX_PIECES) as usize;
@@ -224,10 +251,12 @@ impl DeviceSorter {
         let mut sort =
             |own: Elements, bits| sort_own(&self.stream, &mut self.sorting, given, own, bits);
         let mut found = None;
-        if let Some(bits) = Segments::bits(form, all, self.min_segmented) {
-            let sorted = sort(own.reborrow(), K::BITS - bits..K::BITS).map(|()| &own);
-            let (stream, kept, into) = (&self.stream, &mut self.segments, (bits, pieces));
-            found = Segments::divide(transport, stream, kept, sorted, into)?;
+        let division = Division::new(form, all, self.min_segmented, (places, pieces));
+        if let Some(division) = division {
+            let bits = K::BITS - division.bits..K::BITS;
+            let sorted = sort(own.reborrow(), bits).map(|()| &own);
+            let (stream, kept) = (&self.stream, &mut self.segments);
+            found = Segments::divide(transport, stream, kept, sorted, division)?;
         }
         let (join, counts) = match found {
             Some((segments, cuts)) => {
@@ -235,13 +264,14 @@ impl DeviceSorter {
                 (Join::Segments(segments, cuts), counts)
             }
             None => {
-                let sorted = sort(own.reborrow(), all_bits).map(|()| &own);
+                let sorted = sort(own.reborrow(), 0..K::BITS).map(|()| &own);
                 let (stream, kept, into) = (&self.stream, &mut self.kernels, (&*lengths, pieces));
                 let (kernels, counts) = divide(transport, stream, kept, sorted, into)?;
                 (Join::Merges(kernels), counts)
             }
         };
-        let mut result = allocated(&self.stream, counts.of_rounds().sum());
+        self.by_segments = matches!(join, Join::Segments(..));
+        let mut result = allocated(&self.stream, form, counts.of_rounds().sum());
         let sorted = result.as_mut().map_err(|cause| cause.clone());
         let rounds = sorted.and_then(|result| {
             let sorted = Elements::of(result, form)?;
@@ -255,6 +285,16 @@ impl DeviceSorter {
         agree(&rows, WORDS, (rank, &state))?;
         result.map_err(failed(rank))
     }
+}
+
+/// Allocates a list of keys, and one of values if there are some.
+fn allocated<K: Key, V: Value>(
+    stream: &Stream,
+    form: Form,
+    count: usize,
+) -> Result<(Buffer<K>, Buffer<V>), Cause> {
+    let values = if form.value_bytes > 0 { count } else { 0 };
+    Ok((stream.alloc::<K>(count)?, stream.alloc::<V>(values)?))
 }
 
 /// Divides the sorted elements of all ranks, of which each has one of `lengths`, among them.

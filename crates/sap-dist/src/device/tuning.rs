@@ -18,18 +18,25 @@ pub(super) const MAX_UNPLANNED: usize = 1 << 17;
 pub(super) const BLOCKS: u32 = 8;
 
 /// A piece of a sort has at least this many bytes on average, unless a rank has fewer: a round
-/// costs all ranks some gathers. With 2^26 keys on each of two H200s a sort takes 1.29 ms, and 1.73
-/// with pieces of 16 MiB.
+/// costs all ranks some gathers. At an earlier state a sort of 2^26 keys on each of two H200s took
+/// 1.29 ms, and 1.73 with pieces of 16 MiB.
 pub(super) const MIN_PIECE_BYTES: u64 = 64 << 20;
 /// The max pieces of a rank. What is done with the last one overlaps with nothing, so it should be
-/// a small part. With 2^28 keys on each of two H200s a sort takes 4.1 ms, with 16 pieces 4.3, and
-/// with 32, 4.7.
+/// a small part. At an earlier state a sort of 2^28 keys on each of two H200s took 4.1 ms, with 16
+/// pieces 4.3, and with 32, 4.7.
 pub(super) const MAX_PIECES: u64 = 8;
 
 /// From this many keys of 32 bits of all ranks on they are sorted by segments. On two H200s a sort
 /// of 2^24 in all takes 0.36 ms, with values of 4 bytes 0.51; by merges 0.39 and 0.54. Fewer are
 /// not measured.
 pub(super) const MIN_SEGMENTED: u64 = 1 << 24;
+/// The keys of a segment on average, if the bits allow it: so many, or up to twice as many. Not
+/// measured.
+pub(super) const MEAN_SEGMENT: u64 = 2048;
+/// Threads of the blocks that sort a segment, and keys of a thread: the first shape that the
+/// largest segment fits is taken. At an earlier state a sort of 2^24 keys on each of two H200s took
+/// 0.55 ms, without the least shape 0.64.
+pub(super) const SEGMENT_SHAPES: [(u32, u32); 3] = [(256, 32), (512, 24), (1024, 24)];
 
 /// The bytes that are copied between the device and messages at once. Not measured.
 pub(super) const STAGING: usize = 16 << 20;

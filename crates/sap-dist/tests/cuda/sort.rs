@@ -25,8 +25,9 @@ pub const ALL: &[(&str, Check)] = &[
     ("sort::one_value_too_few", one_value_too_few),
 ];
 
-/// Keys with values of 4 and of 8 bytes, as a rank has them.
-type Sorted<K> = (Vec<K>, (Vec<K>, Vec<u32>), (Vec<K>, Vec<u64>));
+/// Keys with values of 4 and of 8 bytes, as a rank has them; and whether keys alone were sorted by
+/// segments.
+type Sorted<K> = (Vec<K>, (Vec<K>, Vec<u32>), (Vec<K>, Vec<u64>), bool);
 
 /// Sorts the keys of a rank alone, with values of 4 bytes, and with values of 8.
 fn sort<K: Key, T: DeviceTransport>(
@@ -41,6 +42,7 @@ fn sort<K: Key, T: DeviceTransport>(
     let wide: Vec<u64> = values.iter().map(|&i| !u64::from(i)).collect();
     let (values, wide) = (stream.from_slice(&values)?, stream.from_slice(&wide)?);
     let lone = sorter.sort_keys(&mut transport, given.slice())?;
+    let by_segments = sorter.was_by_segments();
     let pairs = sorter.sort_pairs(&mut transport, given.slice(), values.slice())?;
     let wide = sorter.sort_pairs(&mut transport, given.slice(), wide.slice())?;
     assert_eq!(stream.to_vec(given.slice())?.len(), keys.len());
@@ -54,11 +56,13 @@ fn sort<K: Key, T: DeviceTransport>(
             stream.to_vec(wide.0.slice())?,
             stream.to_vec(wide.1.slice())?,
         ),
+        by_segments,
     ))
 }
 
-/// Sorts what the ranks have, in segments and by merges, and checks order, bound and stability.
-fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
+/// Sorts what the ranks have, by segments and by merges, and checks order, bound and stability.
+/// Returns whether keys alone were sorted by segments where they could be.
+fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<bool, Failed> {
     let (ranks, n) = (parts.len(), parts.iter().map(Vec::len).sum::<usize>());
     let first = |rank: usize| parts[..rank].iter().map(Vec::len).sum::<usize>();
     let run = |threads: &mut Threads, by_peers: bool, min_segmented: u64| {
@@ -87,6 +91,7 @@ fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
     let bytes = |keys: &[K]| bytemuck::cast_slice::<K, u8>(keys).to_vec();
     let expected = bytes(&order.iter().map(|&i| all[i]).collect::<Vec<K>>());
     let about = format!("{:?}, {ranks} ranks, {n} keys", K::TYPE);
+    let mut by_segments = Vec::new();
     // Bit for bit: zeros of both signs are equal, and keep their order.
     for (by_peers, min_segmented) in [(false, u64::MAX), (false, 0), (true, 0)] {
         let sorted = sorted_by(by_peers, min_segmented)?;
@@ -115,8 +120,11 @@ fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
             let most = (2 * n).div_ceil(ranks);
             assert!(one.0.len() <= most && one.1.0.len() <= most, "{about}");
         }
+        by_segments.extend(sorted.iter().map(|one| one.3));
     }
-    Ok(())
+    let (by_merges, tried) = by_segments.split_at(ranks);
+    assert!(!by_merges.contains(&true) && tried.windows(2).all(|two| two[0] == two[1]));
+    Ok(tried[0])
 }
 
 /// Divides keys among ranks by the sizes given, again and again.
@@ -187,8 +195,8 @@ fn uneven_ranks(shares: &[usize]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Keys of which many have the same highest bits: as many as a block of each shape sorts, and more.
-/// Segments are as large with values only if there are very many keys.
+/// Keys of which many have the same highest bits: as many as a block of each shape sorts, and more
+/// than any. Segments are as large with values only if there are very many keys.
 fn large_segments() -> Result<(), Failed> {
     let mut random = Random::new(5);
     let few = (3_000, &[4_000, 5_000, 5_000, 12_000][..]);
@@ -197,8 +205,11 @@ fn large_segments() -> Result<(), Failed> {
         let mut keys: Vec<u32> = (0..others).map(|_| random.below(1 << 32) as u32).collect();
         for &more in same {
             keys.extend((0..more).map(|_| 0x1234_0000 | random.below(1 << 16) as u32));
-            check(&divide(&keys, &[1, 1]), 1 << 20)?;
+            let by_segments = check(&divide(&keys, &[1, 1]), 1 << 20)?;
+            assert_eq!(by_segments, more < 12_000, "{} keys", keys.len());
         }
+        let floats: Vec<f32> = keys.iter().map(|&key| f32::from_bits(key)).collect();
+        check(&divide(&floats, &[1, 1]), 1 << 20)?;
     }
     Ok(())
 }

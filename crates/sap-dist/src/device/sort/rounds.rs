@@ -1,4 +1,5 @@
-//! The rounds of the sort: in each a piece of every rank travels, while the piece before is merged.
+//! The rounds of the sort: in each a piece of every rank travels, while the piece before becomes a
+//! part of the result.
 
 use super::counts::Counts;
 use super::elements::{Elements, Kept};
@@ -29,10 +30,10 @@ pub(super) enum Join<'a> {
 
 /// What a rank sorted itself, what comes, and what it makes of that.
 pub(super) struct Rounds<'a> {
-    /// Even rounds travel on the first and odd ones on the other: a round begins while devices
-    /// still tell each other that the one before has come.
+    /// Even rounds travel on the first and odd ones on the other: so a round need not wait until
+    /// the senders know that the one before has come.
     streams: [&'a Stream; 2],
-    /// Merges while the next round travels.
+    /// Joins what has come, while the next round travels.
     merging: &'a Stream,
     join: Join<'a>,
     own: Elements<'a>,

@@ -8,6 +8,7 @@ use crate::device::abi::{self, KeyOrder, Run, Source};
 use crate::device::exchange::split;
 use crate::device::kernels::THREADS;
 use crate::device::transport::DeviceTransport;
+use crate::device::tuning::{MEAN_SEGMENT, SEGMENT_SHAPES};
 use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::{Cause, TransportError};
 use bytemuck::Zeroable;
@@ -15,15 +16,8 @@ use gpu::{ByValue, Device, Grow, Kernel, Launch, Memory, Slice, SliceMut, Stream
 use gpusort::KeyType;
 use std::ops::Range;
 
-/// The bits of a segment: two digits of a sort. Where keys have values, a word of 32 bits has room
-/// for those of a key below its segment, and for where it is in there.
+/// The bits of a segment: those of two digits of a sort.
 const BITS: Range<u32> = 9..17;
-/// The mean keys of a segment, if the bits allow it. Not measured.
-const MEAN: u64 = 2048;
-/// Threads of the blocks that sort a segment, and keys of a thread: the first shape that the
-/// largest segment fits. With the least shape a sort of 2^24 keys on each of two H200s takes 0.55
-/// ms, without it 0.64.
-const SHAPES: [(u32, u32); 3] = [(256, 32), (512, 24), (1024, 24)];
 /// Bytes of shared memory for each rank.
 const RANK_BYTES: usize = 24;
 
@@ -31,11 +25,57 @@ const RANK_BYTES: usize = 24;
 pub(super) struct Segments {
     starts: Kernel,
     cuts: Kernel,
-    /// For each shape that the device has the shared memory for: its kernel, and that memory.
-    finishes: Vec<(Kernel, u32, u32)>,
+    finishes: Vec<Finish>,
     order: KeyOrder,
     form: Form,
     ranks: usize,
+}
+
+/// The kernel for a shape.
+struct Finish {
+    kernel: Kernel,
+    threads: u32,
+    places: u32,
+    shared: u32,
+}
+
+/// How elements are divided, which all ranks know.
+#[derive(Clone, Copy)]
+pub(super) struct Division {
+    /// The bits of a segment.
+    pub(super) bits: u32,
+    /// The parts of each rank.
+    pieces: usize,
+    /// The most elements of a segment.
+    places: u64,
+}
+
+impl Division {
+    /// Returns how `n` elements of all ranks are divided, if there are `least` and a block could
+    /// sort a mean segment with some to spare. Blocks of all devices have room for `places`.
+    pub(super) fn new(
+        form: Form,
+        n: u64,
+        least: u64,
+        (places, pieces): (u64, usize),
+    ) -> Option<Self> {
+        let bits = (n / MEAN_SEGMENT).max(1).ilog2();
+        let bits = bits.clamp(BITS.start, BITS.end - 1);
+        // With values, what a block sorts is words of 32 bits: those of a key below its segment's,
+        // and where it is in the segment, for which that leaves `bits`.
+        let of_word = if form.value_bytes > 0 {
+            1 << bits
+        } else {
+            places
+        };
+        let places = places.min(of_word);
+        let possible = places > 0 && n >= least.max(1) && n >> bits <= places / 16 * 15;
+        possible.then_some(Self {
+            bits,
+            pieces,
+            places,
+        })
+    }
 }
 
 /// What is kept for later sorts: the kernels for each form that was sorted, and memory.
@@ -66,36 +106,41 @@ pub(super) struct Cuts<'a> {
 }
 
 impl Segments {
-    /// Returns the bits of a segment, if so many elements of that form are sorted by segments.
-    pub(super) fn bits(form: Form, n: u64, least: u64) -> Option<u32> {
-        let possible = form.key.bits() == 32 && (form.value_bytes > 0 || form.key != KeyType::F32);
-        let bits = (n / MEAN).max(1).ilog2();
-        (possible && n >= least.max(1) && u32::try_from(n).is_ok())
-            .then(|| bits.clamp(BITS.start, BITS.end - 1))
+    /// Returns the most elements of a segment that a block of the device sorts, or 0 if elements of
+    /// that form are not sorted by segments.
+    pub(super) fn places(device: &Device, form: Form, ranks: usize) -> u64 {
+        if form.key.bits() != 32 || (form.value_bytes == 0 && form.key == KeyType::F32) {
+            return 0;
+        }
+        let places = shapes(device, form, ranks).map(|(threads, items, _)| threads * items);
+        places.max().unwrap_or(0).into()
     }
 
     fn new(device: &Device, form: Form, ranks: usize) -> gpu::Result<Self> {
-        let image = &radsweep_kernels::DIST_SEGMENTS;
+        let image = match form.value_bytes {
+            0 => &radsweep_kernels::DIST_SEGMENTS_0,
+            4 => &radsweep_kernels::DIST_SEGMENTS_4,
+            _ => &radsweep_kernels::DIST_SEGMENTS_8,
+        };
         let module = device.load(image.name, image.ptx())?;
         let kind = if form.key == KeyType::F32 {
             "float"
         } else {
             "integer"
         };
-        let most = device.info().shared_per_block_optin;
-        let mut finishes = Vec::new();
-        for (threads, items) in SHAPES {
-            let shared = shared_bytes(threads, items, form.value_bytes, ranks);
-            if shared <= most {
-                let name = format!(
-                    "dist_segments_finish_{kind}_{}_{threads}x{items}",
-                    form.value_bytes
-                );
-                let kernel = module.kernel(&name)?;
-                kernel.set_max_dynamic_shared(shared)?;
-                finishes.push((kernel, threads, shared));
-            }
-        }
+        let finish = |(threads, items, shared)| -> gpu::Result<_> {
+            let kernel =
+                module.kernel(&format!("dist_segments_finish_{kind}_{threads}x{items}"))?;
+            kernel.set_max_dynamic_shared(shared)?;
+            Ok(Finish {
+                kernel,
+                threads,
+                places: threads * items,
+                shared,
+            })
+        };
+        let finishes = shapes(device, form, ranks).map(finish);
+        let finishes = finishes.collect::<gpu::Result<_>>()?;
         Ok(Self {
             starts: module.kernel("dist_segments_starts")?,
             cuts: module.kernel("dist_segments_cuts")?,
@@ -112,16 +157,17 @@ impl Segments {
         of(self.form) == of(form) && self.ranks == ranks
     }
 
-    /// Divides the segments of all ranks, whose elements are sorted by them, among `pieces` parts
-    /// of each rank. Returns none, on all ranks, if a segment has more elements than a block sorts,
-    /// or if a rank would get more than twice its share.
+    /// Divides the segments of all ranks, whose elements are sorted by them, among the parts of
+    /// each rank. Returns none, on all ranks, if a segment has more elements than a block sorts, or
+    /// if a rank would get more than twice its share.
     pub(super) fn divide<'a>(
         transport: &mut dyn DeviceTransport,
         stream: &Stream,
         prepared: &'a mut Prepared,
         sorted: Result<&Elements, Cause>,
-        (bits, pieces): (u32, usize),
+        division: Division,
     ) -> Result<Option<(&'a Self, Cuts<'a>)>> {
+        let bits = division.bits;
         let (rank, ranks) = (transport.rank(), transport.size());
         let Prepared { kernels, memory } = prepared;
         let made = sorted.and_then(|own| {
@@ -157,12 +203,10 @@ impl Segments {
         agree(&rows, WORDS, (rank, &made))?;
         let (segments, mut starts, width) = made.map_err(failed(rank))?;
         exchange(transport, stream, starts.reborrow(), width)?;
-        let found = segments.cut(stream, (starts, &mut memory.cuts), (bits, pieces));
-        let fits = u64::from(matches!(found, Ok(Some(_))));
-        let rows = transport.all_gather(&[&fault(&found)[..], &[fits]].concat())?;
-        agree(&rows, WORDS + 1, (rank, &found))?;
-        let all_fit = rows.chunks_exact(WORDS + 1).all(|row| row[WORDS] == 1);
-        let cuts = found.map_err(failed(rank))?.filter(|_| all_fit);
+        let found = segments.cut(stream, (starts, &mut memory.cuts), division);
+        let rows = transport.all_gather(&fault(&found))?;
+        agree(&rows, WORDS, (rank, &found))?;
+        let cuts = found.map_err(failed(rank))?;
         Ok(cuts.map(|cuts| (segments, cuts)))
     }
 
@@ -170,8 +214,13 @@ impl Segments {
         &self,
         stream: &Stream,
         (starts, cuts): (SliceMut<'a, u32>, &mut Grow<u64>),
-        (bits, pieces): (u32, usize),
+        division: Division,
     ) -> Result<Option<Cuts<'a>>, Cause> {
+        let Division {
+            bits,
+            pieces,
+            places,
+        } = division;
         let ranks = self.ranks;
         let parts = ranks * pieces;
         let count = (parts + 1) * (ranks + 1);
@@ -197,18 +246,9 @@ impl Segments {
         })?;
         let mut cuts = stream.to_vec(cuts.as_slice())?;
         let largest = cuts.pop().unwrap_or(0);
-        let fits = |(shape, _): &(usize, &(Kernel, u32, u32))| {
-            let (threads, items) = SHAPES[*shape];
-            let places = u64::from(threads * items);
-            let of_word = if self.form.value_bytes > 0 {
-                1 << bits
-            } else {
-                u64::MAX
-            };
-            largest <= places.min(of_word)
-        };
-        let shape = self.finishes.iter().enumerate().find(fits);
-        let found = shape.map(|(shape, _)| Cuts {
+        let fits = |finish: &Finish| largest <= u64::from(finish.places);
+        let found = self.finishes.iter().position(fits);
+        let found = found.filter(|_| largest <= places).map(|shape| Cuts {
             starts,
             cuts,
             bits,
@@ -273,11 +313,11 @@ impl Segments {
             minus_one: u32::MAX,
             padding: 0,
         };
-        let (kernel, threads, shared) = &self.finishes[cuts.shape];
-        let launch = Launch::linear(count, *threads).dynamic_shared(*shared);
+        let finish = &self.finishes[cuts.shape];
+        let launch = Launch::linear(count, finish.threads).dynamic_shared(finish.shared);
         stream.using(&[cuts.memory()?], || {
             // SAFETY: the caller's promise; no segment has more elements than the shape.
-            unsafe { stream.launch(kernel, &launch, &args![ByValue(segments)]) }
+            unsafe { stream.launch(&finish.kernel, &launch, &args![ByValue(segments)]) }
         })
     }
 }
@@ -352,7 +392,23 @@ fn exchange(
     transport.exchange_device(stream, &outgoing, &mut incoming?)
 }
 
-/// The bytes of `Finish::Shared`, and of the ranks behind it.
+/// Returns the shapes that the device has the shared memory for: threads, keys of a thread, and the
+/// bytes of shared memory.
+fn shapes(
+    device: &Device,
+    form: Form,
+    ranks: usize,
+) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
+    let most = device.info().shared_per_block_optin;
+    let shapes = SEGMENT_SHAPES.into_iter();
+    let shapes = shapes.map(move |(threads, items)| {
+        let shared = shared_bytes(threads, items, form.value_bytes, ranks);
+        (threads, items, shared)
+    });
+    shapes.filter(move |&(_, _, shared)| shared <= most)
+}
+
+/// The bytes of `Shared` in `kernels/sort/onesweep_finish.cuh`, and of the ranks behind it.
 fn shared_bytes(threads: u32, items: u32, value_bytes: usize, ranks: usize) -> u32 {
     let (warps, keys) = (threads / 32, threads * items);
     let counters = 4 * (warps * 256 + 32) + 4 * warps + 16;
