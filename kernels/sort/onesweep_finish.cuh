@@ -419,8 +419,13 @@ struct Finish {
         __syncthreads();
         Value* const values_to = to_values() + threadIdx.x;
         for_rows([&](u32 i) {
-            const Value value = shared.values[keys[i] & origin_mask];
-            if (i32(i * THREADS) < own) values_to[i * THREADS] = value;
+            if constexpr ((TILE & (TILE - 1)) == 0) {
+                // Behind the last key a word is any, but what it has for an index is in the tile.
+                const Value value = shared.values[keys[i] & origin_mask];
+                if (i32(i * THREADS) < own) values_to[i * THREADS] = value;
+            } else if (i32(i * THREADS) < own) {
+                values_to[i * THREADS] = shared.values[keys[i] & origin_mask];
+            }
         });
     }
 

@@ -46,9 +46,12 @@ def entry_of(part, device, driver, results):
 
 def left(entry, every=None):
     """Returns the trials to run for an entry that is incomplete, or of which some failed: none if
-    not all of them are among `every`, as then others may be new too."""
+    it was not one of `every`, as then others may be new."""
     names = (entry or {}).get("left", [])
-    return names if every is None or set(names) <= set(every) else []
+    if not names or every is None:
+        return names
+    same = set(names) <= set(every) and entry["passed"] + entry["ignored"] + len(names) == len(every)
+    return names if same else []
 
 
 def added(before, now):

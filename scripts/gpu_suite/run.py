@@ -157,10 +157,11 @@ class Run:
         jobs, results = [], {}
         for kind, name in due:
             every = lists[kind in SANITIZERS, name]
-            left = records.left(record[kind].get(name), every) if self.options.stale else []
+            wanted = wanted_trials(kind, name, every)
+            left = records.left(record[kind].get(name), wanted) if self.options.stale else []
             if left:
                 self.resumed.add((kind, name))
-            left = wanted_trials(kind, name, left or every)
+            left = left or wanted
             seconds = record["seconds"].setdefault(f"{kind} {name}", {trial: guess(kind, trial) for trial in every})
             jobs += jobs_of(kind, name, left, every, seconds)
             results[kind, name] = {"passed": 0, "failed": 0, "ignored": 0, "left": left, "wrong": []}
@@ -212,7 +213,9 @@ class Run:
         else:
             failed = re.findall(r"^test (.+?) +\.\.\. FAILED", done.out, re.M)
             verdict = " ".join([f"{done.why()}, {counts['passed']} of {len(job.trials)} passed", *summaries, *failed])
-            found |= {"passed": len(passed), "ran": passed, "wrong": [f"{verdict} {last(done.err, 4)}"]}
+            if len(passed) == len(job.trials):
+                passed = []  # none of them is known to be at fault
+            found |= {"passed": len(passed), "ignored": 0, "ran": passed, "wrong": [f"{verdict} {last(done.err, 4)}"]}
         return found, trial_times(done), f"{job}: {verdict}, {len(job.trials)} trials, {done.seconds:.0f} s, device {device}"
 
     # Scenes and benches

@@ -226,9 +226,10 @@ class Records(unittest.TestCase):
     def test_what_is_left_or_failed_is_run_again(self):
         self.assertEqual(record.left({**self.ENTRY, "left": ["a", "b"]}), ["a", "b"])
         self.assertEqual(record.left({**self.ENTRY, "left": ["a"], "wrong": ["it"]}), ["a"])
-        self.assertEqual(record.left({**self.ENTRY, "left": ["a", "b"]}, ["a", "b", "c"]), ["a", "b"])
-        # A trial that was renamed or divided: all run again.
-        self.assertEqual(record.left({**self.ENTRY, "left": ["a", "b"]}, ["a", "b: 1", "b: 2"]), [])
+        self.assertEqual(record.left({**self.ENTRY, "left": ["a", "b"]}, list("abcdefg")), ["a", "b"])
+        # A trial is new, or was renamed: all run again.
+        self.assertEqual(record.left({**self.ENTRY, "left": ["a", "b"]}, list("abcdefgh")), [])
+        self.assertEqual(record.left({**self.ENTRY, "left": ["a", "z"]}, list("abcdefg")), [])
         self.assertEqual(record.left(None), [])
         both = record.added({**self.ENTRY, "left": ["a", "b"]}, {"passed": 1, "failed": 0, "ignored": 0, "left": ["b"], "wrong": []})
         self.assertEqual((both["passed"], both["left"]), (6, ["b"]))

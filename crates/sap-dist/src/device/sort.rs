@@ -3,8 +3,9 @@
 //! Many keys of 32 bits: each rank sorts its elements by the highest bits only. Keys that have
 //! these in common are a segment, and each rank gets whole segments, of which a block sorts one.
 //!
-//! Others, by a sample sort: each rank sorts its elements, and splitters divide them into `pieces`
-//! parts for each rank, in order. A rank then merges the sorted runs of all ranks.
+//! Others, and those of which a segment is too large, by a sample sort: each rank sorts its
+//! elements, and splitters divide them into `pieces` parts for each rank, in order. A rank then
+//! merges the sorted runs of all ranks.
 //!
 //! Either way, in round `p` each rank sends every rank the part that is piece `p` of that rank's
 //! result, while what came in the round before becomes a part of the result.
@@ -37,9 +38,13 @@ use std::ops::Range;
 /// No rank gets more than `2 n / s` of the `n` keys of `s` ranks (rounded up). With `n / s` keys on
 /// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
 /// devices. Between sorts it keeps memory for the keys and values of a rank twice, for up to three
-/// pieces, and for tables of up to 256 KiB for each rank. A piece is an eighth of what a rank gets,
+/// pieces, and for tables: up to 256 KiB times the ranks. A piece is an eighth of what a rank gets,
 /// or less than 128 MiB if ranks have less than 1 GiB each. After a sort of more than before it is
 /// up to half as much again.
+///
+/// From 2^24 keys of 32 bits of all ranks on, each rank first sorts by the highest bits alone
+/// (docs/distributed.md). If too many keys have these in common, that was in vain, and takes two
+/// thirds of the time of its own sort. The next 15 sorts of that type do not try it.
 ///
 /// The first sort of a type of keys and values loads its kernels, which the driver may have to
 /// compile: that can take seconds, within the time limits of the other ranks.
@@ -234,7 +239,7 @@ impl DeviceSorter {
             self.stream.wait(&self.merging.record()?)?;
             Ok((given, self.own.reserve(&self.stream, n, form)?))
         });
-        let places = Segments::places(self.stream.device(), form, ranks);
+        let places = self.segments.places(self.stream.device(), form, ranks);
         let rows = transport.all_gather(&[&fault(&own)[..], &[n as u64, places]].concat())?;
         agree(&rows, WORDS + 2, (rank, &own))?;
         let (given, mut own) = own.map_err(failed(rank))?;
@@ -264,6 +269,9 @@ impl DeviceSorter {
                 (Join::Segments(segments, cuts), counts)
             }
             None => {
+                if division.is_some() {
+                    self.segments.was_vain(form, ranks);
+                }
                 let sorted = sort(own.reborrow(), 0..K::BITS).map(|()| &own);
                 let (stream, kept, into) = (&self.stream, &mut self.kernels, (&*lengths, pieces));
                 let (kernels, counts) = divide(transport, stream, kept, sorted, into)?;

@@ -33,6 +33,8 @@ pub(super) const MIN_SEGMENTED: u64 = 1 << 24;
 /// The keys of a segment on average, if the bits allow it: so many, or up to twice as many. Not
 /// measured.
 pub(super) const MEAN_SEGMENT: u64 = 2048;
+/// After a sort by segments was in vain, so many of that type are not tried so. Not measured.
+pub(super) const NOT_TRIED: u32 = 15;
 /// Threads of the blocks that sort a segment, and keys of a thread: the first shape that the
 /// largest segment fits is taken. At an earlier state a sort of 2^24 keys on each of two H200s took
 /// 0.55 ms, without the least shape 0.64.

@@ -21,6 +21,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("sort::uneven_ranks: 3", || uneven_ranks(&[1, 2, 3])),
     ("sort::uneven_ranks: 4", || uneven_ranks(&[5, 1, 0, 1])),
     ("sort::large_segments", large_segments),
+    ("sort::segments_in_vain", segments_in_vain),
     ("sort::equal_keys", equal_keys),
     ("sort::one_value_too_few", one_value_too_few),
 ];
@@ -210,6 +211,38 @@ fn large_segments() -> Result<(), Failed> {
         }
         let floats: Vec<f32> = keys.iter().map(|&key| f32::from_bits(key)).collect();
         check(&divide(&floats, &[1, 1]), 1 << 20)?;
+    }
+    Ok(())
+}
+
+/// After one sort by segments in vain, 15 of that type are not tried so, and others are.
+fn segments_in_vain() -> Result<(), Failed> {
+    let run = |threads: &mut Threads| -> Result<_, Failed> {
+        let mut sorter = DeviceSorter::new(device_of(threads.rank()))?.min_segmented(0);
+        let stream = sorter.stream().clone();
+        let mut transport = Staged::new(threads);
+        let mut random = Random::new(6);
+        let mut keys = |bits: u32| -> Vec<u32> {
+            (0..20_000)
+                .map(|_| random.below(1 << bits) as u32)
+                .collect()
+        };
+        let crowded = stream.from_slice(&keys(16))?;
+        let spread = stream.from_slice(&keys(32))?;
+        sorter.sort_keys(&mut transport, crowded.slice())?;
+        let mut tried = vec![sorter.was_by_segments()];
+        let values = spread.slice();
+        sorter.sort_pairs(&mut transport, spread.slice(), values)?;
+        tried.push(sorter.was_by_segments());
+        for _ in 0..16 {
+            sorter.sort_keys(&mut transport, spread.slice())?;
+            tried.push(sorter.was_by_segments());
+        }
+        Ok(tried)
+    };
+    let expected = [&[false, true][..], &[false; 15], &[true]].concat();
+    for tried in Threads::run(2, LIMIT, run)? {
+        assert_eq!(tried?, expected);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::device::abi::{self, KeyOrder, Run, Source};
 use crate::device::exchange::split;
 use crate::device::kernels::THREADS;
 use crate::device::transport::DeviceTransport;
-use crate::device::tuning::{MEAN_SEGMENT, SEGMENT_SHAPES};
+use crate::device::tuning::{MEAN_SEGMENT, NOT_TRIED, SEGMENT_SHAPES};
 use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::{Cause, TransportError};
 use bytemuck::Zeroable;
@@ -29,6 +29,8 @@ pub(super) struct Segments {
     order: KeyOrder,
     form: Form,
     ranks: usize,
+    /// The next sorts that are not tried by segments.
+    not_tried: u32,
 }
 
 /// The kernel for a shape.
@@ -105,17 +107,36 @@ pub(super) struct Cuts<'a> {
     shape: usize,
 }
 
-impl Segments {
+impl Prepared {
     /// Returns the most elements of a segment that a block of the device sorts, or 0 if elements of
-    /// that form are not sorted by segments.
-    pub(super) fn places(device: &Device, form: Form, ranks: usize) -> u64 {
+    /// that form are not sorted by segments, or not this time.
+    pub(super) fn places(&mut self, device: &Device, form: Form, ranks: usize) -> u64 {
         if form.key.bits() != 32 || (form.value_bytes == 0 && form.key == KeyType::F32) {
+            return 0;
+        }
+        if let Some(kernels) = self.kernels_for(form, ranks).filter(|k| k.not_tried > 0) {
+            kernels.not_tried -= 1;
             return 0;
         }
         let places = shapes(device, form, ranks).map(|(threads, items, _)| threads * items);
         places.max().unwrap_or(0).into()
     }
 
+    /// Elements of that form were sorted by segments in vain. That costs two thirds of a sort, and
+    /// may be so again.
+    pub(super) fn was_vain(&mut self, form: Form, ranks: usize) {
+        if let Some(kernels) = self.kernels_for(form, ranks) {
+            kernels.not_tried = NOT_TRIED;
+        }
+    }
+
+    fn kernels_for(&mut self, form: Form, ranks: usize) -> Option<&mut Segments> {
+        let mut kernels = self.kernels.iter_mut();
+        kernels.find(|kernels| kernels.are_for(form, ranks))
+    }
+}
+
+impl Segments {
     fn new(device: &Device, form: Form, ranks: usize) -> gpu::Result<Self> {
         let image = match form.value_bytes {
             0 => &radsweep_kernels::DIST_SEGMENTS_0,
@@ -148,6 +169,7 @@ impl Segments {
             order: KeyOrder::of(key_map(form.key)),
             form,
             ranks,
+            not_tried: 0,
         })
     }
 
