@@ -231,8 +231,7 @@ fn segments_in_vain() -> Result<(), Failed> {
         let spread = stream.from_slice(&keys(32))?;
         sorter.sort_keys(&mut transport, crowded.slice())?;
         let mut tried = vec![sorter.was_by_segments()];
-        let values = spread.slice();
-        sorter.sort_pairs(&mut transport, spread.slice(), values)?;
+        sorter.sort_pairs(&mut transport, spread.slice(), spread.slice())?;
         tried.push(sorter.was_by_segments());
         for _ in 0..16 {
             sorter.sort_keys(&mut transport, spread.slice())?;

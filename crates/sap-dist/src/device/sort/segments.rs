@@ -65,12 +65,11 @@ impl Division {
         let bits = bits.clamp(BITS.start, BITS.end - 1);
         // With values, what a block sorts is words of 32 bits: those of a key below its segment's,
         // and where it is in the segment, for which that leaves `bits`.
-        let of_word = if form.value_bytes > 0 {
-            1 << bits
+        let places = if form.value_bytes > 0 {
+            places.min(1 << bits)
         } else {
             places
         };
-        let places = places.min(of_word);
         let possible = places > 0 && n >= least.max(1) && n >> bits <= places / 16 * 15;
         possible.then_some(Self {
             bits,
