@@ -54,5 +54,5 @@ pub use report::SortReport;
 #[cfg(cuda)]
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::key_masks::KeyMasks;
+    pub use crate::cuda::order::KeyOrder;
 }

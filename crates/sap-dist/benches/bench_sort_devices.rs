@@ -1,14 +1,14 @@
 //! Measures the sort of keys that lie on several GPUs, beside one GPU with all keys.
 //!
 //! `cargo bench -p radsweep-dist --features cuda --bench bench_sort_devices [-- [KEYS OF A RANK]
-//! [RUNS] [driver|nccl|host|all] [MIB OF A PIECE]]`
+//! [RUNS] [driver|nccl|host|all] [DIFFERENT KEYS] [MIB OF A PIECE]]`
 //!
 //! Arguments are told apart by their order: one can be left out with all that follow it.
 //!
 //! It measures all ways from device to device, one after the other, if none is chosen.
 //!
-//! Keys are random `u32`, alone and with a value of 4 bytes each. Times are medians in
-//! milliseconds, from the call to its end on all devices.
+//! Keys are random `u32`, of all or only of the first so many, alone and with a value of 4 bytes
+//! each. Times are medians in milliseconds, from the call to its end on all devices.
 
 mod measured;
 
@@ -26,11 +26,11 @@ type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn keys_of(rank: usize, count: usize) -> Vec<u32> {
+fn keys_of(rank: usize, count: usize, different: u64) -> Vec<u32> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ rank as u64;
     let mut next = move || {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        (state >> 32) as u32
+        ((state >> 32) % different) as u32
     };
     (0..count).map(|_| next()).collect()
 }
@@ -139,10 +139,8 @@ fn main() -> Result<()> {
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |word| word.parse());
     let (count, runs) = (number(1 << 24)?, number(12)?.max(4));
     let ways = ways(arguments.next().as_deref())?;
-    let piece = arguments
-        .next()
-        .map(|word| word.parse::<u64>())
-        .transpose()?;
+    let mut number = || arguments.next().map(|word| word.parse::<u64>()).transpose();
+    let (different, piece) = (number()?.unwrap_or(1 << 32), number()?);
     let ranks = match gpu::Device::count() {
         Ok(ranks) => ranks,
         Err(error) => {
@@ -150,7 +148,7 @@ fn main() -> Result<()> {
             return Ok(());
         }
     };
-    let generate = |threads: &mut Threads| keys_of(threads.rank(), count);
+    let generate = |threads: &mut Threads| keys_of(threads.rank(), count, different.max(1));
     let keys = Threads::run::<Vec<u32>>(ranks, LIMIT, generate)?;
     println!("{count} keys a rank, {ranks} GPUs");
     let [one, with_values] = one_device(&keys[..1], runs)?;

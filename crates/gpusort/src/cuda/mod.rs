@@ -13,7 +13,7 @@ mod family;
 mod gather;
 mod ha_radix;
 mod onesweep;
-mod order;
+pub(crate) mod order;
 mod outcome;
 mod payload;
 mod plan;

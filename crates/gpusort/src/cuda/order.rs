@@ -10,7 +10,7 @@ use std::ops::Range;
 /// `kernels/common/radix_key.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct KeyOrder {
+pub struct KeyOrder {
     /// Bits that are flipped in every key.
     pub flip: u64,
     /// Bits that are flipped in negative floats besides.
@@ -28,6 +28,7 @@ pub(super) struct KeyOrder {
 assert_layout!(KeyOrder, 40: flip 0, fold 8, begin 16, end 20, window 24, padding 32);
 
 impl KeyOrder {
+    /// Returns the order of keys of a type, by the bits of a window.
     pub fn new(key: KeyType, order: Order, window: Range<u32>) -> Self {
         let KeyMasks {
             flip,

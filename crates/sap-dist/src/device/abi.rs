@@ -4,6 +4,7 @@ pub(crate) use crate::layout::Bounds;
 use crate::{Cause, Pair};
 use bytemuck::{Pod, Zeroable};
 use gpu::{DevicePtr, assert_layout};
+use gpusort::internals::KeyOrder;
 use sap::{Aabb, Filter};
 
 assert_layout!(Bounds, 24: min 0, max 12);
@@ -263,34 +264,6 @@ pub(crate) struct Source {
 }
 
 assert_layout!(Source, 24: keys 0, values 8, starts 16);
-
-/// What keys are compared by, for kernels of a sort on one device.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct KeyOrder {
-    pub(crate) flip: u64,
-    pub(crate) fold: u64,
-    pub(crate) bits: [u32; 2],
-    pub(crate) window: u64,
-    pub(crate) padding: u64,
-}
-
-assert_layout!(KeyOrder, 40: flip 0, fold 8, bits 16, window 24, padding 32);
-
-impl KeyOrder {
-    /// All bits of keys of 32 bits, ascending.
-    pub(crate) fn of(map: KeyMap) -> Self {
-        let all = u64::from(u32::MAX);
-        Self {
-            flip: map.flip,
-            fold: map.fold,
-            bits: [0, 32],
-            window: all,
-            // The last key in order: of floats and integers with a sign it is positive.
-            padding: map.flip ^ all,
-        }
-    }
-}
 
 /// Segments of all ranks, from one on, and where they go.
 #[derive(Clone, Copy, Pod, Zeroable)]

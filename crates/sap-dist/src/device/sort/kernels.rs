@@ -7,7 +7,7 @@ use crate::device::kernels::THREADS;
 use crate::sort::{Plan, Splitter};
 use bytemuck::Zeroable;
 use gpu::{ByValue, Device, DevicePtr, Kernel, Launch, Stream, args, blocks};
-use gpusort::internals::KeyMasks;
+use gpusort::internals::KeyOrder;
 use gpusort::{KeyType, Order};
 
 /// The lanes of a warp.
@@ -155,8 +155,8 @@ impl Kernels {
 }
 
 /// Returns what keys of a type are compared by: [`Key::to_ordered_bits`].
-pub(super) fn key_map(key: KeyType) -> KeyMap {
-    let KeyMasks { flip, fold, .. } = KeyMasks::new(key, Order::Ascending, &(0..key.bits()));
+fn key_map(key: KeyType) -> KeyMap {
+    let KeyOrder { flip, fold, .. } = KeyOrder::new(key, Order::Ascending, 0..key.bits());
     let is_float = fold != 0;
     KeyMap {
         flip,

@@ -3,8 +3,7 @@
 
 use super::counts::Counts;
 use super::elements::{Elements, Form};
-use super::kernels::key_map;
-use crate::device::abi::{self, KeyOrder, Run, Source};
+use crate::device::abi::{self, Run, Source};
 use crate::device::exchange::split;
 use crate::device::kernels::THREADS;
 use crate::device::transport::DeviceTransport;
@@ -13,7 +12,8 @@ use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::{Cause, TransportError};
 use bytemuck::Zeroable;
 use gpu::{ByValue, Device, Grow, Kernel, Launch, Memory, Slice, SliceMut, Stream, args, blocks};
-use gpusort::KeyType;
+use gpusort::internals::KeyOrder;
+use gpusort::{KeyType, Order};
 use std::ops::Range;
 
 /// The bits of a segment: those of two digits of a sort.
@@ -165,7 +165,7 @@ impl Segments {
             starts: module.kernel("dist_segments_starts")?,
             cuts: module.kernel("dist_segments_cuts")?,
             finishes,
-            order: KeyOrder::of(key_map(form.key)),
+            order: KeyOrder::new(form.key, Order::Ascending, 0..form.key.bits()),
             form,
             ranks,
             not_tried: 0,
