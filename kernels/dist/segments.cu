@@ -7,8 +7,8 @@
 //   cuts     the segment that each part of all keys begins with, and the largest one
 //   finish   sorts segments
 //
-// Bytes of an element in `finish`: it is read once, values twice of which once from the cache, and
-// written. Its instructions are those of kernels/sort/onesweep_finish.cuh, and two more a key for
+// Bytes of an element in `finish`: read and written once. Values are read a second time, from the
+// cache. Its instructions are those of kernels/sort/onesweep_finish.cuh, and two more a key for
 // each rank that the warp has elements of. SEGMENT_VALUE_BYTES are those of a value, or 0: an image
 // for each, as the driver takes seconds to compile all.
 //
@@ -43,7 +43,8 @@ struct Tables {
 ASSERT_LAYOUT(Tables, 40,
     AT(starts, 0) AT(cuts, 8) AT(largest, 16) AT(bits, 24) AT(ranks, 28) AT(parts, 32));
 
-// Finds where the segments of a rank's keys begin. A thread a segment.
+// Finds where the segments of a rank's keys begin. A thread a segment. A rank has less than 2^31
+// keys (`Division::new`), so the search does not overflow.
 extern "C" __global__ void __launch_bounds__(THREADS) dist_segments_starts(
     const Key* keys, u32 n, const __grid_constant__ KeyOrder order,
     const __grid_constant__ Tables tables, u32 rank) {

@@ -6,15 +6,14 @@
 //   ends     where the splitters that ranks chose from the samples fall among the sorted keys
 //   splits   where each tile of a merge begins in both runs
 //   merge    merges two sorted runs; a tree of these merges those of all ranks
-// Runs come from other ranks, or are read in the memory of their devices where that is reached.
 //
 // Bytes of a merge, for a key and its value: their sizes read, and written. About 40 instructions a
 // key, of which a third is the search of a thread's first key. A block finds its part of both runs
-// by the splits, which a launch before has searched: from another device each step of a search
-// takes 1 to 2 us. Its threads find theirs by merge path in shared memory, and a thread then only
-// notes where each of its keys is: the block writes keys and values by these offsets, in the order
-// of memory. On an H200 2^27 pairs of 4 + 4 bytes took 0.90 ms, where a copy of the bytes takes
-// 0.52, and 2^28 keys 1.17 (0.52), with the search in each block.
+// by the splits, which a launch before has searched. Its threads find theirs by merge path in
+// shared memory, and a thread then only notes where each of its keys is: the block writes keys and
+// values by these offsets, in the order of memory. On an H200 2^27 pairs of 4 + 4 bytes took 0.90
+// ms, where a copy of the bytes takes 0.52, and 2^28 keys 1.17 (0.52), with the search in each
+// block instead of a launch before.
 #include "block/merge_path.cuh"
 #include "block/merge_split.cuh"
 #include "common/layout.cuh"
@@ -66,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dist_sort_ends(
     if (lane_index() == 0) ends[i] = end;
 }
 
-// Sorted elements, in memory of this device or of one that it reaches.
+// Sorted elements.
 struct Run {
     const Key* keys;
     const void* values;

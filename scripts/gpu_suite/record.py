@@ -69,7 +69,9 @@ def fault(kind, entry):
     if entry["failed"] or entry["wrong"]:
         return f"FAILED: {'; '.join(entry['wrong']) or entry['failed']}"
     if entry["left"]:
-        return f"{len(entry['left'])} of {entry['passed'] + entry['ignored'] + len(entry['left'])} left"
+        names = entry["left"]
+        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        return f"{len(names)} of {entry['passed'] + entry['ignored'] + len(names)} trials left ({shown})"
     return None if entry["passed"] else "nothing passed"
 
 

@@ -212,7 +212,7 @@ class Records(unittest.TestCase):
             full[kind][name] = {**self.ENTRY, "lines": [{"n": 1}]}
         self.assertEqual(list(record.faults(full, hashes)), [])
         for change, words in [
-            ({"hash": "other"}, "stale"), ({"left": ["a"]}, "1 of 6 left"), ({"wrong": ["it broke"]}, "FAILED: it broke"),
+            ({"hash": "other"}, "stale"), ({"left": ["a"]}, "1 of 6 trials left (a)"), ({"wrong": ["it broke"]}, "FAILED: it broke"),
             ({"failed": 2}, "FAILED"), ({"passed": 0}, "nothing passed"),
         ]:
             full[RACECHECK][SORT] = {**self.ENTRY, **change}

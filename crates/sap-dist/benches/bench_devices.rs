@@ -14,7 +14,7 @@
 
 mod measured;
 
-use measured::{Way, arguments, median, ways};
+use measured::{Way, arguments, devices, median, ways};
 use sap::{Aabb, Backend, BroadPhase};
 use sap_dist::{
     Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Peers, Report, Staged, Threads,
@@ -145,12 +145,8 @@ fn main() -> Result<()> {
     let (boxes, frames) = (number(1_000_000)?, number(40)?.max(4));
     let ways = ways(arguments.next().as_deref())?;
     let step = arguments.next().map_or(Ok(0.02), |word| word.parse())?;
-    let ranks = match gpu::Device::count() {
-        Ok(ranks) => ranks,
-        Err(error) => {
-            println!("nothing to measure: {error}");
-            return Ok(());
-        }
+    let Some(ranks) = devices() else {
+        return Ok(());
     };
     let parts = Threads::run(ranks, LIMIT, |threads| slab(threads.rank(), boxes, step))?;
     println!("{boxes} boxes a rank, {ranks} GPUs");

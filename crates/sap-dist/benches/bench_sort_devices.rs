@@ -1,21 +1,29 @@
 //! Measures the sort of keys that lie on several GPUs, beside one GPU with all keys.
 //!
-//! `cargo bench -p radsweep-dist --features cuda --bench bench_sort_devices [-- [KEYS OF A RANK]
-//! [RUNS] [driver|nccl|host|all] [DIFFERENT KEYS] [MIB OF A PIECE]]`
+//! `cargo bench -p radsweep-dist --features cuda --bench bench_sort_devices [-- [KEYS] [RUNS]
+//! [driver|nccl|host|all] [DIFFERENT] [MIB]]`
 //!
 //! Arguments are told apart by their order: one can be left out with all that follow it.
 //!
-//! It measures all ways from device to device, one after the other, if none is chosen.
+//! - `KEYS`: the keys on each GPU, 2^24 if not given. All GPUs that CUDA shows take part.
+//! - `RUNS`: sorts of keys alone, and as many with values; 12 if not given, at least 4. The first
+//!   quarter does not count.
+//! - From device to device by copies of the driver, by NCCL or over the host; by all of them, one
+//!   after the other, if not given.
+//! - `DIFFERENT`: keys are random `u32` below this number, 2^32 if not given.
+//! - `MIB`: what is exchanged at once is at least this, unless a rank has less
+//!   (`MIN_PIECE_BYTES` of `src/device/tuning.rs` if not given).
 //!
-//! Keys are random `u32`, of all or only of the first so many, alone and with a value of 4 bytes
-//! each. Times are medians in milliseconds, from the call to its end on all devices.
+//! Keys are sorted alone and with a value of 4 bytes each. Times are medians in milliseconds, those
+//! of the slowest GPU, from the call to its end on all devices. With several GPUs they have the
+//! memory for the result in them, which one GPU gets before. Results are checked.
 
 mod measured;
 
 use gpu::{Buffer, Stream};
 use gpusort::SortOptions;
 use gpusort::cuda::{Payload, Request, Sorter, SorterConfig};
-use measured::{Way, arguments, median, ways};
+use measured::{Way, arguments, devices, median, ways};
 use sap_dist::{
     DeviceSorter, DeviceTransport, Nccl, Peers, Staged, Threads, Transport, TransportError,
 };
@@ -65,38 +73,53 @@ fn one_device(keys: &[Vec<u32>], runs: usize) -> Result<[f64; 2]> {
     Ok(times.map(|times| median(times.split_at(runs / 4).1.to_vec())))
 }
 
-/// Returns the median times of a rank, its number of sorted keys, and the first and last of them.
+/// The value of a key.
+fn value_of(key: u32) -> u32 {
+    key.wrapping_mul(0x9e37_79b9)
+}
+
+/// Returns the median times of a rank, and the keys that it got: alone, and with values.
 fn one_rank(
     mut transport: impl DeviceTransport,
     mut sorter: DeviceSorter,
     keys: &[u32],
     runs: usize,
-) -> Result<([f64; 2], Vec<u32>)> {
+) -> Result<([f64; 2], [Vec<u32>; 2])> {
     let stream = sorter.stream().clone();
-    let keys = stream.from_slice(keys)?;
-    let values = stream.alloc_zeroed::<u32>(keys.len())?;
+    let values: Vec<u32> = keys.iter().copied().map(value_of).collect();
+    let (keys, values) = (stream.from_slice(keys)?, stream.from_slice(&values)?);
     let mut times = [Vec::new(), Vec::new()];
-    let mut sorted: Option<Buffer<u32>> = None;
+    let mut alone = Vec::new();
+    let mut sorted: Option<(Buffer<u32>, Option<Buffer<u32>>)> = None;
     for run in 0..2 * runs {
         // The memory of the last result is freed before, as a program would do.
-        drop(sorted.take());
+        let last = sorted.take();
+        if let Some((keys, None)) = last.filter(|_| run + 1 == 2 * runs) {
+            alone = stream.to_vec(keys.slice())?;
+        }
         stream.synchronize()?;
         transport.barrier()?;
         let start = Instant::now();
         sorted = Some(match run % 2 {
-            0 => sorter.sort_keys(&mut transport, keys.slice())?,
+            0 => (sorter.sort_keys(&mut transport, keys.slice())?, None),
             _ => {
-                let pairs = sorter.sort_pairs(&mut transport, keys.slice(), values.slice())?;
-                pairs.0
+                let (keys, values) =
+                    sorter.sort_pairs(&mut transport, keys.slice(), values.slice())?;
+                (keys, Some(values))
             }
         });
         times[run % 2].push(start.elapsed().as_secs_f64() * 1e3);
     }
-    let sorted = sorted.ok_or("no run")?;
-    Ok((
-        times.map(|times| median(times.split_at(runs / 4).1.to_vec())),
-        stream.to_vec(sorted.slice())?,
-    ))
+    let Some((keys, Some(values))) = sorted else {
+        return Err("no run".into());
+    };
+    let (keys, values) = (stream.to_vec(keys.slice())?, stream.to_vec(values.slice())?);
+    let is_with_its_key = |(&key, &value): (&u32, &u32)| value == value_of(key);
+    if !keys.iter().zip(&values).all(is_with_its_key) {
+        return Err("a value is not with its key".into());
+    }
+    let times = times.map(|times| median(times.split_at(runs / 4).1.to_vec()));
+    Ok((times, [alone, keys]))
 }
 
 /// Returns the median times of all ranks, and checks the result.
@@ -121,10 +144,13 @@ fn all_ranks(way: Way, keys: &[Vec<u32>], runs: usize, piece: Option<u64>) -> Re
     };
     let results: Result<Vec<_>> = Threads::run(keys.len(), LIMIT, run)?.into_iter().collect();
     let results = results?;
-    let sorted = results.iter().flat_map(|(_, sorted)| sorted);
     let sum = |keys: &mut dyn Iterator<Item = &u32>| keys.map(|&key| u64::from(key)).sum::<u64>();
-    if !sorted.clone().is_sorted() || sum(&mut sorted.clone()) != sum(&mut keys.iter().flatten()) {
-        return Err("the keys of all ranks are not sorted".into());
+    let given = sum(&mut keys.iter().flatten());
+    for with_values in [0, 1] {
+        let sorted = results.iter().flat_map(|(_, sorted)| &sorted[with_values]);
+        if !sorted.clone().is_sorted() || sum(&mut sorted.clone()) != given {
+            return Err("the keys of all ranks are not sorted".into());
+        }
     }
     Ok([0, 1].map(|i| {
         results
@@ -141,12 +167,8 @@ fn main() -> Result<()> {
     let ways = ways(arguments.next().as_deref())?;
     let mut number = || arguments.next().map(|word| word.parse::<u64>()).transpose();
     let (different, piece) = (number()?.unwrap_or(1 << 32), number()?);
-    let ranks = match gpu::Device::count() {
-        Ok(ranks) => ranks,
-        Err(error) => {
-            println!("nothing to measure: {error}");
-            return Ok(());
-        }
+    let Some(ranks) = devices() else {
+        return Ok(());
     };
     let generate = |threads: &mut Threads| keys_of(threads.rank(), count, different.max(1));
     let keys = Threads::run::<Vec<u32>>(ranks, LIMIT, generate)?;

@@ -41,6 +41,16 @@ pub fn ways(word: Option<&str>) -> Result<Vec<Way>, String> {
     }
 }
 
+/// Returns the number of GPUs; if there is none, says why.
+pub fn devices() -> Option<usize> {
+    match gpu::Device::count() {
+        Ok(0) => println!("nothing to measure: no CUDA device"),
+        Ok(count) => return Some(count),
+        Err(error) => println!("nothing to measure: {error}"),
+    }
+    None
+}
+
 /// Returns the median of some times, of which there is at least one.
 pub fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);

@@ -211,7 +211,7 @@ pub(crate) struct Splitter {
 
 assert_layout!(Splitter, 16: bits 0, has_same 8);
 
-/// Sorted elements, in memory of this device or of one that it reaches.
+/// Sorted elements.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Run {
@@ -253,7 +253,8 @@ pub(crate) struct Tables {
 
 assert_layout!(Tables, 40: starts 0, cuts 8, largest 16, bits 24, ranks 28, parts 32, padding 36);
 
-/// Where the elements of a rank are: that at place `p` of its sorted ones is the `p`-th.
+/// Where elements of a rank are: the one at place `p` of all that it has sorted is at `keys[p]`.
+/// Only those of a piece are there.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Source {

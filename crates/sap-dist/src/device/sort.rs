@@ -18,7 +18,7 @@ mod segments;
 
 use super::owned_pairs::Sorting;
 use super::transport::DeviceTransport;
-use super::tuning::{MAX_PIECES, MIN_PIECE_BYTES, MIN_SEGMENTED};
+use super::tuning::{MAX_PIECES, MEAN_SEGMENT, MIN_PIECE_BYTES, MIN_SEGMENTED};
 use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::sort::Plan;
 use crate::{Cause, List};
@@ -39,8 +39,8 @@ use std::ops::Range;
 /// each, a sort takes `O(n / s log s)` on the device and moves all keys but one in `s` between
 /// devices. Between sorts it keeps memory for the keys and values of a rank twice, for up to three
 /// pieces, and for tables: up to 256 KiB times the ranks. A piece is an eighth of what a rank gets,
-/// or less than 128 MiB if ranks have less than 1 GiB each. After a sort of more than before it is
-/// up to half as much again.
+/// or less than 128 MiB if ranks have less than 1 GiB each. Memory that had to grow is up to half
+/// as large again.
 ///
 /// From 2^24 keys of 32 bits of all ranks on, each rank first sorts by the highest bits alone
 /// (docs/distributed.md). If too many keys have these in common, that was in vain, and takes two
@@ -83,6 +83,7 @@ pub struct DeviceSorter {
     pieces: Pieces,
     min_piece_bytes: u64,
     min_segmented: u64,
+    mean_segment: u64,
     by_segments: bool,
 }
 
@@ -107,6 +108,7 @@ impl DeviceSorter {
                 pieces: Pieces::default(),
                 min_piece_bytes: MIN_PIECE_BYTES,
                 min_segmented: MIN_SEGMENTED,
+                mean_segment: MEAN_SEGMENT,
                 by_segments: false,
             })
         };
@@ -121,11 +123,11 @@ impl DeviceSorter {
         self
     }
 
-    /// For tests: few keys in segments, or none.
+    /// For tests: few keys in segments, or none, and other bits of a segment.
     #[doc(hidden)]
     #[must_use]
-    pub const fn min_segmented(mut self, keys: u64) -> Self {
-        self.min_segmented = keys;
+    pub const fn segments(mut self, min_keys: u64, mean_segment: u64) -> Self {
+        (self.min_segmented, self.mean_segment) = (min_keys, mean_segment);
         self
     }
 
@@ -256,7 +258,8 @@ impl DeviceSorter {
         let mut sort =
             |own: Elements, bits| sort_own(&self.stream, &mut self.sorting, given, own, bits);
         let mut found = None;
-        let division = Division::new(form, all, self.min_segmented, (places, pieces));
+        let wanted = (self.min_segmented, self.mean_segment);
+        let division = Division::new(form, all, wanted, (places, pieces));
         if let Some(division) = division {
             let bits = K::BITS - division.bits..K::BITS;
             let sorted = sort(own.reborrow(), bits).map(|()| &own);

@@ -26,9 +26,12 @@ pub const ALL: &[(&str, Check)] = &[
     ("sort::one_value_too_few", one_value_too_few),
 ];
 
-/// Keys with values of 4 and of 8 bytes, as a rank has them; and whether keys alone were sorted by
+/// Keys alone, with values of 4 and of 8 bytes, as a rank has them; and which were sorted by
 /// segments.
-type Sorted<K> = (Vec<K>, (Vec<K>, Vec<u32>), (Vec<K>, Vec<u64>), bool);
+type Sorted<K> = (Vec<K>, (Vec<K>, Vec<u32>), (Vec<K>, Vec<u64>), [bool; 3]);
+
+/// The mean segment of a sort that is told nothing else.
+const MEAN_SEGMENT: u64 = 2048;
 
 /// Sorts the keys of a rank alone, with values of 4 bytes, and with values of 8.
 fn sort<K: Key, T: DeviceTransport>(
@@ -42,10 +45,13 @@ fn sort<K: Key, T: DeviceTransport>(
     let values: Vec<u32> = (first..first + keys.len()).map(|i| i as u32).collect();
     let wide: Vec<u64> = values.iter().map(|&i| !u64::from(i)).collect();
     let (values, wide) = (stream.from_slice(&values)?, stream.from_slice(&wide)?);
+    let mut by_segments = [false; 3];
     let lone = sorter.sort_keys(&mut transport, given.slice())?;
-    let by_segments = sorter.was_by_segments();
+    by_segments[0] = sorter.was_by_segments();
     let pairs = sorter.sort_pairs(&mut transport, given.slice(), values.slice())?;
+    by_segments[1] = sorter.was_by_segments();
     let wide = sorter.sort_pairs(&mut transport, given.slice(), wide.slice())?;
+    by_segments[2] = sorter.was_by_segments();
     assert_eq!(stream.to_vec(given.slice())?.len(), keys.len());
     Ok((
         stream.to_vec(lone.slice())?,
@@ -62,15 +68,23 @@ fn sort<K: Key, T: DeviceTransport>(
 }
 
 /// Sorts what the ranks have, by segments and by merges, and checks order, bound and stability.
-/// Returns whether keys alone were sorted by segments where they could be.
-fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<bool, Failed> {
+fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
+    check_by(parts, piece_bytes, MEAN_SEGMENT).map(|_| ())
+}
+
+/// Does so with other segments. Returns which sorts were by segments where they could be.
+fn check_by<K: Key>(
+    parts: &[Vec<K>],
+    piece_bytes: u64,
+    mean_segment: u64,
+) -> Result<[bool; 3], Failed> {
     let (ranks, n) = (parts.len(), parts.iter().map(Vec::len).sum::<usize>());
     let first = |rank: usize| parts[..rank].iter().map(Vec::len).sum::<usize>();
     let run = |threads: &mut Threads, by_peers: bool, min_segmented: u64| {
         let rank = threads.rank();
         let sorter = DeviceSorter::new(device_of(rank))?
             .min_piece_bytes(piece_bytes)
-            .min_segmented(min_segmented);
+            .segments(min_segmented, mean_segment);
         let (keys, first) = (&parts[rank], first(rank));
         if by_peers {
             let peers = Peers::new(threads, sorter.stream().device())?;
@@ -124,7 +138,8 @@ fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<bool, Failed> {
         by_segments.extend(sorted.iter().map(|one| one.3));
     }
     let (by_merges, tried) = by_segments.split_at(ranks);
-    assert!(!by_merges.contains(&true) && tried.windows(2).all(|two| two[0] == two[1]));
+    assert!(by_merges.iter().all(|sorts| sorts == &[false; 3]));
+    assert!(tried.windows(2).all(|two| two[0] == two[1]), "{about}");
     Ok(tried[0])
 }
 
@@ -197,20 +212,18 @@ fn uneven_ranks(shares: &[usize]) -> Result<(), Failed> {
 }
 
 /// Keys of which many have the same highest bits: as many as a block of each shape sorts, and more
-/// than any. Segments are as large with values only if there are very many keys.
+/// than any. A segment has as many bits as with very many keys: with values these bound it.
 fn large_segments() -> Result<(), Failed> {
     let mut random = Random::new(5);
-    let few = (3_000, &[4_000, 5_000, 5_000, 12_000][..]);
-    let many = (unless_quick(1 << 25, 1_000), &[9_000, 5_000][..]);
-    for (others, same) in [few, many] {
-        let mut keys: Vec<u32> = (0..others).map(|_| random.below(1 << 32) as u32).collect();
-        for &more in same {
-            keys.extend((0..more).map(|_| 0x1234_0000 | random.below(1 << 16) as u32));
-            let by_segments = check(&divide(&keys, &[1, 1]), 1 << 20)?;
-            assert_eq!(by_segments, more < 12_000, "{} keys", keys.len());
-        }
+    let mut keys: Vec<u32> = (0..13_000).map(|_| random.below(1 << 32) as u32).collect();
+    for more in [4_000, 5_000, 5_000, 12_000] {
+        keys.extend((0..more).map(|_| 0x1234_0000 | random.below(1 << 16) as u32));
+        let fits = more < 12_000;
+        let by_segments = check_by(&divide(&keys, &[1, 1]), 1 << 20, 1)?;
+        assert_eq!(by_segments, [fits; 3], "{} keys", keys.len());
         let floats: Vec<f32> = keys.iter().map(|&key| f32::from_bits(key)).collect();
-        check(&divide(&floats, &[1, 1]), 1 << 20)?;
+        let by_segments = check_by(&divide(&floats, &[1, 1]), 1 << 20, 1)?;
+        assert_eq!(by_segments, [false, fits, fits], "{} floats", keys.len());
     }
     Ok(())
 }
@@ -218,7 +231,8 @@ fn large_segments() -> Result<(), Failed> {
 /// After one sort by segments in vain, 15 of that type are not tried so, and others are.
 fn segments_in_vain() -> Result<(), Failed> {
     let run = |threads: &mut Threads| -> Result<_, Failed> {
-        let mut sorter = DeviceSorter::new(device_of(threads.rank()))?.min_segmented(0);
+        let sorter = DeviceSorter::new(device_of(threads.rank()))?;
+        let mut sorter = sorter.segments(0, MEAN_SEGMENT);
         let stream = sorter.stream().clone();
         let mut transport = Staged::new(threads);
         let mut random = Random::new(6);

@@ -120,8 +120,8 @@ impl Kernels {
     ///
     /// # Safety
     ///
-    /// The runs have addresses of as many elements of that form as they say, which the device
-    /// reaches, and there is memory for the splits. None of it is freed before the stream is done.
+    /// The runs have addresses of as many elements of that form as they say, and there is memory
+    /// for the splits. None of it is freed before the stream is done.
     pub(super) unsafe fn merge(
         &self,
         stream: &Stream,

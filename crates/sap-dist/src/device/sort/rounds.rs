@@ -111,11 +111,20 @@ impl<'a> Rounds<'a> {
     ) -> Result<Result<(), Cause>, TransportError> {
         let mut state = Ok(());
         for piece in 0..counts.pieces {
+            // A rank whose device fails still takes part, so that no other waits for it.
+            let is_free = self.wait_for_memory(piece);
             self.exchange(transport, counts, piece)?;
-            // A rank whose device fails still sends, so that no other waits for it.
-            state = state.and_then(|()| self.join(counts, piece));
+            state = state.and(is_free).and_then(|()| self.join(counts, piece));
         }
         Ok(state.and(self.merging.synchronize().map_err(Cause::from)))
+    }
+
+    /// Has a round wait until what came two rounds before, to the same memory, is joined.
+    fn wait_for_memory(&mut self, piece: usize) -> Result<(), Cause> {
+        match self.came[piece % 2].1.take() {
+            Some(joined) => Ok(self.streams[piece % 2].wait(&joined)?),
+            None => Ok(()),
+        }
     }
 
     /// Exchanges a piece of each rank. What a rank keeps stays where it is.
@@ -127,11 +136,7 @@ impl<'a> Rounds<'a> {
     ) -> Result<(), TransportError> {
         let (mut sent, mut received) = (counts.sent(piece), counts.received(piece));
         (sent[counts.rank], received[counts.rank]) = (0..0, 0);
-        let (came, merged) = &mut self.came[piece % 2];
-        let stream = self.streams[piece % 2];
-        if let Some(merged) = merged.take() {
-            stream.wait(&merged)?;
-        }
+        let (came, stream) = (&mut self.came[piece % 2].0, self.streams[piece % 2]);
         let form = self.own.form;
         for (bytes, own, came) in [
             (form.key_bytes(), &self.own.keys, &mut came.keys),
@@ -161,7 +166,8 @@ impl<'a> Rounds<'a> {
                 let sources = self.sources.as_slice();
                 let sources = sources.range(piece * counts.ranks..(piece + 1) * counts.ranks)?;
                 let part = (counts.rank, piece);
-                // SAFETY: the sources are made of these runs, and the result has memory for all.
+                // SAFETY: the sources are made of these runs, the result has memory for all, and
+                // the stream uses `memory`, so that none of it is freed before.
                 unsafe { segments.finish(self.merging, cuts, part, (sources, &self.sorted)) }
             }
         })?;
@@ -177,7 +183,8 @@ impl<'a> Rounds<'a> {
         let merge = |runs: &[Run], (to, at): (&Elements, usize)| {
             let length = runs.iter().map(|run| run.length as usize).sum();
             let merged = to.run(at, length);
-            // SAFETY: the runs are those that came or merged ones, and there is memory for as many.
+            // SAFETY: the runs are those that came or merged ones, there is memory for as many, and
+            // the stream uses all of it (`join`), so that none is freed before.
             unsafe { kernels.merge(self.merging, form, (runs, splits), merged)? };
             Ok::<_, gpu::Error>(merged)
         };

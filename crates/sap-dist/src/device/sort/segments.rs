@@ -7,7 +7,7 @@ use crate::device::abi::{self, Run, Source};
 use crate::device::exchange::split;
 use crate::device::kernels::THREADS;
 use crate::device::transport::DeviceTransport;
-use crate::device::tuning::{MEAN_SEGMENT, NOT_TRIED, SEGMENT_SHAPES};
+use crate::device::tuning::{NOT_TRIED, SEGMENT_SHAPES};
 use crate::error::{Result, WORDS, agree, failed, fault};
 use crate::{Cause, TransportError};
 use bytemuck::Zeroable;
@@ -54,14 +54,15 @@ pub(super) struct Division {
 
 impl Division {
     /// Returns how `n` elements of all ranks are divided, if there are `least` and a block could
-    /// sort a mean segment with some to spare. Blocks of all devices have room for `places`.
+    /// sort a mean segment with some to spare. That has `mean` keys or up to twice as many, if the
+    /// bits allow it. Blocks of all devices have room for `places`.
     pub(super) fn new(
         form: Form,
         n: u64,
-        least: u64,
+        (least, mean): (u64, u64),
         (places, pieces): (u64, usize),
     ) -> Option<Self> {
-        let bits = (n / MEAN_SEGMENT).max(1).ilog2();
+        let bits = (n / mean.max(1)).max(1).ilog2();
         let bits = bits.clamp(BITS.start, BITS.end - 1);
         // With values, what a block sorts is words of 32 bits: those of a key below its segment's,
         // and where it is in the segment, for which that leaves `bits`.
@@ -121,8 +122,8 @@ impl Prepared {
         places.max().unwrap_or(0).into()
     }
 
-    /// Elements of that form were sorted by segments in vain. That costs two thirds of a sort, and
-    /// may be so again.
+    /// Elements of that form were sorted by segments in vain. That costs two thirds of a sort, so
+    /// the next ones, which may be alike, are not tried.
     pub(super) fn was_vain(&mut self, form: Form, ranks: usize) {
         if let Some(kernels) = self.kernels_for(form, ranks) {
             kernels.not_tried = NOT_TRIED;
