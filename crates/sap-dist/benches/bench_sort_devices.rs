@@ -57,7 +57,8 @@ fn one_device(keys: &[Vec<u32>], runs: usize) -> Result<[f64; 2]> {
     }
     let values = stream.alloc_zeroed::<u32>(n)?;
     let mut moved = stream.alloc::<u32>(n)?;
-    let bytes = Sorter::scratch_bytes::<u32>(n as u64, Payload::U32)?;
+    let bytes = |payload| Sorter::scratch_bytes::<u32>(n as u64, payload);
+    let bytes = bytes(Payload::None)?.max(bytes(Payload::U32)?);
     let mut scratch = stream.alloc::<u8>(bytes as usize)?;
     let mut times = [Vec::new(), Vec::new()];
     for run in 0..2 * runs {
