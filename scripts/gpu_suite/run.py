@@ -48,6 +48,22 @@ class Done(NamedTuple):
         return "out of time" if self.code is None else f"exit {self.code}"
 
 
+def threads_of(session):
+    """Returns a line for each thread of a session: its state and the seconds that it ran tell a
+    thread that waits from one that works."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+        try:
+            head, _, tail = path.read_text(errors="replace").rpartition(")")
+        except OSError:
+            continue  # it has ended
+        fields = tail.split()
+        if int(fields[3]) == session:
+            ran = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            lines.append(f"stopped: thread {head.replace(' (', ' of ', 1)}: state {fields[0]}, ran {ran:.1f} s\n")
+    return lines
+
+
 class Run:
     def __init__(self, options):
         self.options = options
@@ -83,9 +99,11 @@ class Run:
         return [name for name in names if self.options.filter in name]
 
     def call(self, log, command, **environment):
-        """Runs one process under the limits; its output goes to the log too."""
+        """Runs one process under the limits; its output goes to the log too, and its threads if it
+        is stopped."""
         began = time.monotonic()
         killed = threading.Event()
+        threads = []
         with tempfile.TemporaryFile("w+", errors="replace") as errors, subprocess.Popen(
             [str(word) for word in command], stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL, text=True,
             errors="replace", cwd=PACK, env={**self.environment, **environment}, start_new_session=True,
@@ -93,6 +111,7 @@ class Run:
 
             def kill():
                 killed.set()
+                threads.extend(threads_of(process.pid))
                 try:
                     os.killpg(process.pid, signal.SIGKILL)
                 except ProcessLookupError:
@@ -111,7 +130,7 @@ class Run:
         words = " ".join(str(word).removeprefix(f"{PACK}/") for word in command)
         words = re.sub(r"(--skip .+?)( --skip .+)+", r"\1 ...", words)
         with self.lock, open(self.logs / f"{log}.log", "a", encoding="utf-8") as file:
-            file.write(f"\n=== {words}  ({done.why()}, {done.seconds:.1f} s)\n{out}{err}")
+            file.write(f"\n=== {words}  ({done.why()}, {done.seconds:.1f} s)\n{out}{err}" + "".join(threads))
         return done
 
     def device(self):

@@ -397,6 +397,7 @@ class WholeRun(unittest.TestCase):
         code, said = self.run_suite("tests", limit=1.0)
         self.assertEqual(code, 1)
         self.assertIn("out of time", self.read()[TESTS][SORT]["wrong"][0])
+        self.assertRegex((self.pack / "logs" / "tests.log").read_text(), r"stopped: thread \d+ of \w+: state [SR], ran \d")
 
 
 if __name__ == "__main__":
