@@ -149,12 +149,12 @@ template <bool FLOAT, u32 BLOCK, u32 ITEMS>
 DEVICE void finish(const Segments& all) {
     extern __shared__ uint4 shared_memory[];
     using Finish = onesweep::Finish<FLOAT, SEGMENT_VALUE_BYTES, BLOCK, ITEMS, true, Segments>;
-    // `shared_bytes` of crates/sap-dist/src/device/sort/segments.rs counts the same.
-    constexpr u32 KEYS = BLOCK * ITEMS, WARPS = BLOCK / 32;
+    constexpr u32 EXCHANGE =
+        SEGMENT_VALUE_BYTES == 8 ? 8 * Finish::TILE : 4 * (Finish::TILE + Finish::WINDOW);
     static_assert(
         sizeof(typename Finish::Shared) ==
-        4 * (WARPS * 256 + 32) + 4 * WARPS + 32 +
-            (SEGMENT_VALUE_BYTES == 8 ? 8 * KEYS : 4 * (KEYS + 16)));
+            4 * (Finish::BINS + WARP) + 4 * Finish::WARPS + 32 + EXCHANGE,
+        "as the host counts");
     const u32 from = KEY_BITS - all.segment_bits;
     Finish(all, *reinterpret_cast<typename Finish::Shared*>(shared_memory))
         .sort((1u << (from + onesweep::BITS - 1) / onesweep::BITS) - 1);

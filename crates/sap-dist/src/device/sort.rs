@@ -123,11 +123,19 @@ impl DeviceSorter {
         self
     }
 
-    /// For tests: few keys in segments, or none, and other bits of a segment.
+    /// For tests: few keys in segments, or none.
     #[doc(hidden)]
     #[must_use]
-    pub const fn segments(mut self, min_keys: u64, mean_segment: u64) -> Self {
-        (self.min_segmented, self.mean_segment) = (min_keys, mean_segment);
+    pub const fn min_segmented(mut self, keys: u64) -> Self {
+        self.min_segmented = keys;
+        self
+    }
+
+    /// For tests: few keys in a segment on average, as with fewer bits for very many.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn mean_segment(mut self, keys: u64) -> Self {
+        self.mean_segment = keys;
         self
     }
 

@@ -30,9 +30,6 @@ pub const ALL: &[(&str, Check)] = &[
 /// segments.
 type Sorted<K> = (Vec<K>, (Vec<K>, Vec<u32>), (Vec<K>, Vec<u64>), [bool; 3]);
 
-/// The mean segment of a sort that is told nothing else.
-const MEAN_SEGMENT: u64 = 2048;
-
 /// Sorts the keys of a rank alone, with values of 4 bytes, and with values of 8.
 fn sort<K: Key, T: DeviceTransport>(
     mut transport: T,
@@ -69,22 +66,23 @@ fn sort<K: Key, T: DeviceTransport>(
 
 /// Sorts what the ranks have, by segments and by merges, and checks order, bound and stability.
 fn check<K: Key>(parts: &[Vec<K>], piece_bytes: u64) -> Result<(), Failed> {
-    check_by(parts, piece_bytes, MEAN_SEGMENT).map(|_| ())
+    check_by(parts, piece_bytes, |sorter| sorter).map(|_| ())
 }
 
-/// Does so with other segments. Returns which sorts were by segments where they could be.
+/// Does so with sorters that are `adjusted`. Returns which sorts were by segments where they could
+/// be.
 fn check_by<K: Key>(
     parts: &[Vec<K>],
     piece_bytes: u64,
-    mean_segment: u64,
+    adjusted: fn(DeviceSorter) -> DeviceSorter,
 ) -> Result<[bool; 3], Failed> {
     let (ranks, n) = (parts.len(), parts.iter().map(Vec::len).sum::<usize>());
     let first = |rank: usize| parts[..rank].iter().map(Vec::len).sum::<usize>();
     let run = |threads: &mut Threads, by_peers: bool, min_segmented: u64| {
         let rank = threads.rank();
-        let sorter = DeviceSorter::new(device_of(rank))?
+        let sorter = adjusted(DeviceSorter::new(device_of(rank))?)
             .min_piece_bytes(piece_bytes)
-            .segments(min_segmented, mean_segment);
+            .min_segmented(min_segmented);
         let (keys, first) = (&parts[rank], first(rank));
         if by_peers {
             let peers = Peers::new(threads, sorter.stream().device())?;
@@ -212,18 +210,26 @@ fn uneven_ranks(shares: &[usize]) -> Result<(), Failed> {
 }
 
 /// Keys of which many have the same highest bits: as many as a block of each shape sorts, and more
-/// than any. A segment has as many bits as with very many keys: with values these bound it.
+/// than any. Segments are as large with values only if they have as many bits as with very many
+/// keys: few keys get these too.
 fn large_segments() -> Result<(), Failed> {
+    type Adjusted = fn(DeviceSorter) -> DeviceSorter;
+    let few: (_, _, Adjusted) = (13_000, &[4_000, 5_000, 5_000, 12_000][..], |sorter| {
+        sorter.mean_segment(1)
+    });
+    let many: (_, _, Adjusted) = (1 << 25, &[9_000, 5_000][..], |sorter| sorter);
     let mut random = Random::new(5);
-    let mut keys: Vec<u32> = (0..13_000).map(|_| random.below(1 << 32) as u32).collect();
-    for more in [4_000, 5_000, 5_000, 12_000] {
-        keys.extend((0..more).map(|_| 0x1234_0000 | random.below(1 << 16) as u32));
-        let fits = more < 12_000;
-        let by_segments = check_by(&divide(&keys, &[1, 1]), 1 << 20, 1)?;
-        assert_eq!(by_segments, [fits; 3], "{} keys", keys.len());
-        let floats: Vec<f32> = keys.iter().map(|&key| f32::from_bits(key)).collect();
-        let by_segments = check_by(&divide(&floats, &[1, 1]), 1 << 20, 1)?;
-        assert_eq!(by_segments, [false, fits, fits], "{} floats", keys.len());
+    for &(others, same, adjusted) in unless_quick(&[few, many][..], &[few]) {
+        let mut keys: Vec<u32> = (0..others).map(|_| random.below(1 << 32) as u32).collect();
+        for &more in same {
+            keys.extend((0..more).map(|_| 0x1234_0000 | random.below(1 << 16) as u32));
+            let fits = more < 12_000;
+            let by_segments = check_by(&divide(&keys, &[1, 1]), 1 << 20, adjusted)?;
+            assert_eq!(by_segments, [fits; 3], "{} keys", keys.len());
+            let floats: Vec<f32> = keys.iter().map(|&key| f32::from_bits(key)).collect();
+            let by_segments = check_by(&divide(&floats, &[1, 1]), 1 << 20, adjusted)?;
+            assert_eq!(by_segments, [false, fits, fits], "{} floats", keys.len());
+        }
     }
     Ok(())
 }
@@ -231,8 +237,7 @@ fn large_segments() -> Result<(), Failed> {
 /// After one sort by segments in vain, 15 of that type are not tried so, and others are.
 fn segments_in_vain() -> Result<(), Failed> {
     let run = |threads: &mut Threads| -> Result<_, Failed> {
-        let sorter = DeviceSorter::new(device_of(threads.rank()))?;
-        let mut sorter = sorter.segments(0, MEAN_SEGMENT);
+        let mut sorter = DeviceSorter::new(device_of(threads.rank()))?.min_segmented(0);
         let stream = sorter.stream().clone();
         let mut transport = Staged::new(threads);
         let mut random = Random::new(6);
