@@ -44,7 +44,10 @@ print(f"test result: ok. {{len(chosen) - failed}} passed; {{failed}} failed; 0 i
 sys.exit(101 if failed else 0)
 """
 SANITIZER = """#!/usr/bin/env bash
-while [ "${1#--}" != "$1" ]; do [ "$1" = --tool ] && tool=$2; shift 2; done
+while [ "${1#--}" != "$1" ]; do
+    case $1 in --tool) tool=$2 ;; --force-blocking-launches) shift; continue ;; esac
+    shift 2
+done
 "$@"; code=$?
 if [ $tool = racecheck ]; then echo "========= RACECHECK SUMMARY: HAZARDS hazards displayed (0 errors, 0 warnings)"
 else echo "========= ERROR SUMMARY: 0 errors"; fi
