@@ -27,8 +27,8 @@ IMAGES = ROOT / "kernels" / "prebuilt"
 COMPILER = Path(__file__).with_name("compile_image.py")
 # The options of each tool, and its summary of a clean run, which each process of a job prints. API
 # errors that a test provokes are no findings. Racecheck looks at one block at a time, so launches
-# may wait for each other. Where they do not, and several threads launch, it may never end: version
-# 2025.3.1 waits for a lock of the driver, held by a thread whose copy waits for its kernels.
+# may wait for each other. Where they do not, and several threads launch, it may never end (version
+# 2025.3.1: it was seen to wait for a lock of the driver that a waiting copy held).
 TOOLS = {
     RACECHECK: (["--force-blocking-launches"], r"RACECHECK SUMMARY: 0 hazards"),
     MEMCHECK: (["--report-api-errors", "no"], r"ERROR SUMMARY: 0 errors"),
