@@ -14,8 +14,8 @@
 //        precede it, and these go in between. Only offsets, of 16 bits, are moved
 //     5  write the core, its values read from where they are: neighbours stay neighbours, so both
 //        sides are coalesced
-//     6  the block whose window is done last checks that no element outside a window belongs before
-//        or into its core (`verify`)
+//     6  the block that ends last checks that no element outside a window belongs before or into
+//        its core (`verify`)
 //
 // A window with more than REMOVED removed keys ends the attempt.
 //
@@ -23,7 +23,8 @@
 // the keys' read from the level-two cache; pairs of u32 16, where Onesweep moves 68. Predicted
 // instructions for each of the WIDTH / CORE elements (u32 pairs): 3 to load, 14 to extract, 12 to
 // merge, 12 to write, and about 3 for sort, scans and barriers.
-// Measured on an H200: 0.037, 0.075 and 0.186 ms for 2^20, 2^22 and 2^24 pairs of u32.
+// Measured on an H200: 0.083 and 0.120 ms for 2^22 and 2^23 pairs of u32, where 1 % are moved by up
+// to 1000 places.
 //
 // The other ways, by their predicted cost for u32 pairs:
 //  - Tiles sorted twice, the second time shifted by half a tile, with flags at the borders: two
@@ -40,10 +41,13 @@
 
 #include "adaptive.cuh"
 #include "block/bitonic.cuh"
+#include "block/last_block.cuh"
 #include "block/scan.cuh"
+#include "common/layout.cuh"
 #include "common/ptx.cuh"
 #include "common/radix_key.cuh"
 #include "common/search.cuh"
+#include "common/sort_args.cuh"
 #include "outcome.cuh"
 
 namespace radsweep::adaptive {
@@ -62,6 +66,29 @@ struct WindowRecord {
 };
 static_assert(sizeof(WindowRecord) == 6 * sizeof(Key) + 8, "as the host counts");
 
+// ---- Shared with the host: crates/gpusort/src/cuda/adaptive.rs ----
+
+struct Buffers {
+    const Key* keys_in;
+    Key* keys_out;          // never the input
+    const void* values_in;  // null means 0, 1, 2, ...
+    void* values_out;
+};
+ASSERT_LAYOUT(Buffers, 32, AT(keys_in, 0) AT(keys_out, 8) AT(values_in, 16) AT(values_out, 24));
+
+struct Args {
+    Buffers buffers;
+    char* header;           // begins with Outcome; has the State
+    WindowRecord* records;  // [window]
+    u64 n;
+    KeyOrder order;
+    u32 flags;
+    u32 windows;
+};
+ASSERT_LAYOUT(Args, 104,
+    AT(buffers, 0) AT(header, 32) AT(records, 40) AT(n, 48) AT(order, 56) AT(flags, 96)
+    AT(windows, 100));
+
 // A key, in ordered bits, and its offset in the window: no two are equal, and their order is the
 // stable one.
 struct alignas(2 * sizeof(Key)) Element {
@@ -73,11 +100,7 @@ struct alignas(2 * sizeof(Key)) Element {
     }
 };
 
-// A window of the array that `Array` describes: n() keys in the order order(), keys_in(),
-// keys_out(), values_in() (null means 0, 1, 2, ...), values_out(), drop_keys(): the sorted keys are
-// not wanted; windows() of it, their records(), and header(), which begins with Outcome and has the
-// State. The output is never the input.
-template <class Array, bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS, u32 HALO_RUNS>
+template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS, u32 HALO_RUNS>
 struct Window {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
     static constexpr bool VALUES = VALUE_BYTES != 0;
@@ -99,7 +122,7 @@ struct Window {
         u32 sums[WARP];
         u32 last_runs[WARP];  // of each warp the last run in which some key is kept
         Key bounds[4];
-        u32 ends_last;
+        u32 next;  // window of the block
         u32 padding[3];
     };
     static_assert(
@@ -109,28 +132,37 @@ struct Window {
     static_assert(
         2 * THREADS * sizeof(Key) <= WIDTH * sizeof(u16), "the runs' bounds where the sources are");
 
-    const Array array;
+    const Args& args;
     Shared& shared;
     const Compared<FLOAT> compared;
-    const u32 lane, warp, run;  // the thread's run of offsets, from run * ITEMS on
-    const u32 number;           // of the window
-    const u64 core;             // where the core begins; its first offset is HALO
+    const u32 run;  // the thread's run of offsets, from run * ITEMS on
+    const u32 lane, warp;
+    const u32 number;  // of the window
+    const u64 core;    // where the core begins; its first offset is HALO
 
-    DEVICE Window(const Array& array, Shared& shared, u32 number)
-        : array(array), shared(shared), compared(array.order()), lane(threadIdx.x % WARP),
-          warp(threadIdx.x / WARP), run(threadIdx.x), number(number), core(u64(number) * CORE) {}
+    DEVICE Window(const Args& args, Shared& shared, u32 number)
+        : args(args), shared(shared), compared(args.order), run(this_thread()), lane(run % WARP),
+          warp(run / WARP), number(number), core(u64(number) * CORE) {}
+
+    // Where one thread has several windows, the compiler does not know that it is the same thread:
+    // addresses kept from one to the next would take the registers of the keys.
+    static DEVICE u32 this_thread() {
+        u32 thread = threadIdx.x;
+        asm volatile("" : "+r"(thread));
+        return thread;
+    }
 
     DEVICE Key at(u32 offset) const { return compared(shared.keys[offset]); }
     DEVICE Element element(u32 offset) const { return {at(offset), offset}; }
-    DEVICE u32 core_count() const { return array.n() - core < CORE ? u32(array.n() - core) : CORE; }
-    DEVICE State& state() const { return *state_of(array.header()); }
+    DEVICE u32 core_count() const { return args.n - core < CORE ? u32(args.n - core) : CORE; }
+    DEVICE State& state() const { return *state_of(args.header); }
     DEVICE Key* run_max() const { return reinterpret_cast<Key*>(shared.sources); }
     DEVICE Key* run_min() const { return run_max() + THREADS; }
 
     // Returns a key that stands for those beyond the input: ordered bits of 0 before it, of ones
     // behind it. Both stay there.
     DEVICE Key beyond(bool before) const {
-        if (!before) return Key(array.order().padding);
+        if (!before) return Key(args.order.padding);
         const Ordering<FLOAT>& ordering = compared.ordering;
         return ordering.flip ^ (FLOAT && SignedKey(ordering.flip) < 0 ? ordering.fold : 0);
     }
@@ -138,36 +170,42 @@ struct Window {
     // Returns the key at an offset, or what stands for it beyond the input.
     DEVICE Key load_key(u32 offset) const {
         const u64 index = core + offset;  // HALO too many
-        if (index < HALO || index - HALO >= array.n()) return beyond(index < HALO);
-        return array.keys_in()[index - HALO];
+        if (index < HALO || index - HALO >= args.n) return beyond(index < HALO);
+        return args.buffers.keys_in[index - HALO];
     }
 
-    // Whether the input can be nearly sorted: a sample of neighbours has few enough descents.
+    // Takes the block's next window. Returns whether the attempt goes on: no window was given up,
+    // and a sample of neighbours in this one has few descents.
     DEVICE bool looks_sorted() const {
-        const Key sample = compared(load_key(threadIdx.x + ITEMS / 2 * THREADS)),
-                  next = __shfl_down_sync(ALL_LANES, sample, 1);
-        const bool descends = lane < WARP - 1 && next < sample;
-        return __syncthreads_count(descends) <= THREADS / 8 || give_up();
+        const Key sample = compared(load_key(run + ITEMS / 2 * THREADS)),
+                  after = __shfl_down_sync(ALL_LANES, sample, 1);
+        const bool descends = lane < WARP - 1 && after < sample;
+        if (run == 0) {
+            const u32 taken = atomicAdd(&state().taken, 1);
+            shared.next = load_relaxed(&state().gave_up) != 0 ? NONE : gridDim.x + taken;
+        }
+        if (__syncthreads_count(descends) > THREADS / 8) return give_up();
+        return shared.next != NONE;
     }
 
     // 1.
     DEVICE void load() const {
         Key keys[ITEMS];
-        if (core >= HALO && core + CORE + HALO <= array.n()) {
-            const Key* const from = array.keys_in() + (core - HALO) + threadIdx.x;
+        if (core >= HALO && core + CORE + HALO <= args.n) {
+            const Key* const from = args.buffers.keys_in + (core - HALO) + run;
 #pragma unroll
             for (u32 i = 0; i < ITEMS; i++) keys[i] = from[i * THREADS];
         } else {
 #pragma unroll
-            for (u32 i = 0; i < ITEMS; i++) keys[i] = load_key(threadIdx.x + i * THREADS);
+            for (u32 i = 0; i < ITEMS; i++) keys[i] = load_key(run + i * THREADS);
         }
 #pragma unroll
-        for (u32 i = 0; i < ITEMS; i++) shared.keys[threadIdx.x + i * THREADS] = keys[i];
+        for (u32 i = 0; i < ITEMS; i++) shared.keys[run + i * THREADS] = keys[i];
         __syncthreads();
     }
 
     DEVICE bool give_up() const {
-        if (threadIdx.x == 0) store_relaxed(&state().gave_up, 1);
+        if (run == 0) store_relaxed(&state().gave_up, 1);
         return false;
     }
 
@@ -237,8 +275,7 @@ struct Window {
     DEVICE void sort_removed(u32 count) const {
         u32 size = 2;
         while (size < count) size *= 2;
-        for (u32 i = count + threadIdx.x; i < size; i += THREADS)
-            shared.removed[i] = {~Key(0), NONE};
+        for (u32 i = count + run; i < size; i += THREADS) shared.removed[i] = {~Key(0), NONE};
         __syncthreads();
         bitonic_sort(shared.removed, size);
     }
@@ -274,28 +311,31 @@ struct Window {
     // 5.
     template <bool FULL>
     DEVICE void write() const {
-        constexpr u32 EACH = (CORE + THREADS - 1) / THREADS;
+        constexpr u32 EACH = (CORE + THREADS - 1) / THREADS, AT_ONCE = 8;
         const u32 count = core_count();
-        const bool with_keys = !VALUES || !array.drop_keys();
-        const Value* const from = static_cast<const Value*>(array.values_in());
-        Value* const values_to = static_cast<Value*>(array.values_out()) + core;
-        Key* const keys_to = array.keys_out() + core;
-        Value values[EACH];
+        const bool with_keys = !VALUES || !(args.flags & DROP_KEYS);
+        const Value* const from = static_cast<const Value*>(args.buffers.values_in);
+        Value* const values_to = static_cast<Value*>(args.buffers.values_out) + core;
+        Key* const keys_to = args.buffers.keys_out + core;
 #pragma unroll
-        for (u32 i = 0; i < EACH; i++) {
-            const u32 to = threadIdx.x + i * THREADS;
-            if (to >= (FULL ? CORE : count)) break;
-            const u32 offset = shared.sources[HALO + to];
-            const u64 index = core + offset - HALO;
-            if (VALUES) values[i] = from != nullptr ? from[index] : Value(index);
-            if (with_keys) keys_to[to] = shared.keys[offset];
-        }
-        if constexpr (VALUES) {
+        for (u32 first = 0; first < EACH; first += AT_ONCE) {
+            Value values[AT_ONCE];
 #pragma unroll
-            for (u32 i = 0; i < EACH; i++) {
-                const u32 to = threadIdx.x + i * THREADS;
+            for (u32 i = 0; i < AT_ONCE && first + i < EACH; i++) {
+                const u32 to = run + (first + i) * THREADS;
                 if (to >= (FULL ? CORE : count)) break;
-                values_to[to] = values[i];
+                const u32 offset = shared.sources[HALO + to];
+                const u64 index = core + offset - HALO;
+                if (VALUES) values[i] = from != nullptr ? from[index] : Value(index);
+                if (with_keys) keys_to[to] = shared.keys[offset];
+            }
+            if constexpr (VALUES) {
+#pragma unroll
+                for (u32 i = 0; i < AT_ONCE && first + i < EACH; i++) {
+                    const u32 to = run + (first + i) * THREADS;
+                    if (to >= (FULL ? CORE : count)) break;
+                    values_to[to] = values[i];
+                }
             }
         }
     }
@@ -315,22 +355,16 @@ struct Window {
         if (lane == 0) shared.bounds[warp] = bound;
     }
 
-    // Whether this block is the last to have sorted its window.
-    DEVICE bool publish(u32 removed) const {
-        if (threadIdx.x == 0) {
-            WindowRecord& record = array.records()[number];
-            record.all_max = shared.bounds[0];
-            record.head_max = shared.bounds[1];
-            record.all_min = shared.bounds[2];
-            record.tail_min = shared.bounds[3];
-            record.first = at(shared.sources[HALO]);
-            record.last = at(shared.sources[HALO + core_count() - 1]);
-            record.removed = removed;
-            __threadfence();
-            shared.ends_last = atomicAdd(&state().finished, 1) == array.windows() - 1;
-        }
-        __syncthreads();
-        return shared.ends_last != 0;
+    DEVICE void write_record(u32 removed) const {
+        if (run != 0) return;
+        WindowRecord& record = args.records[number];
+        record.all_max = shared.bounds[0];
+        record.head_max = shared.bounds[1];
+        record.all_min = shared.bounds[2];
+        record.tail_min = shared.bounds[3];
+        record.first = at(shared.sources[HALO]);
+        record.last = at(shared.sources[HALO + core_count() - 1]);
+        record.removed = removed;
     }
 
     // Returns the largest `key` of the threads before this one, 0 for the first; REVERSED: the
@@ -340,9 +374,9 @@ struct Window {
         if (REVERSED) key = ~key;  // a maximum either way
         Key* const bounds = run_max();
         __syncthreads();
-        bounds[REVERSED ? THREADS - 1 - threadIdx.x : threadIdx.x] = key;
+        bounds[REVERSED ? THREADS - 1 - run : run] = key;
         __syncthreads();
-        const u32 thread = REVERSED ? THREADS - 1 - threadIdx.x : threadIdx.x;
+        const u32 thread = REVERSED ? THREADS - 1 - run : run;
         for (u32 step = 1; step < THREADS; step *= 2) {
             const Key other = thread >= step ? bounds[thread - step] : 0;
             __syncthreads();
@@ -363,11 +397,10 @@ struct Window {
     // Before window w are the cores of windows up to w - 2, and that of w - 1 but for its last HALO
     // elements; behind it the core of w + 1 but for its first HALO, and all from w + 2 on. (Halos
     // are shorter than cores.)
-    DEVICE void verify() const {
-        __threadfence();
-        const WindowRecord* const all = array.records();
-        const u32 windows = array.windows(), each = (windows + THREADS - 1) / THREADS;
-        const u32 begin = min(threadIdx.x * each, windows), end = min(begin + each, windows);
+    DEVICE bool verify() const {
+        const WindowRecord* const all = args.records;
+        const u32 windows = args.windows, each = (windows + THREADS - 1) / THREADS;
+        const u32 begin = min(run * each, windows), end = min(begin + each, windows);
         Key most = 0, least = ~Key(0);
         u32 removed = 0;
         for (u32 w = begin; w < end; w++) {
@@ -390,16 +423,18 @@ struct Window {
                     min(least, load_relaxed(&all[w + 1].tail_min)) >= load_relaxed(&all[w].last);
             if (w + 1 < windows) least = min(least, load_relaxed(&all[w + 1].all_min));
         }
-        if (__syncthreads_or(!right)) return;
+        if (__syncthreads_or(!right)) return false;
         u32 total = 0;
         block_exclusive_sum<WARPS>(removed, shared.sums, total);
-        if (threadIdx.x != 0) return;
-        const u32 passes = pass_count<8>(array.order());
-        *reinterpret_cast<Outcome*>(array.header()) = Outcome{
-            ONESWEEP, passes, 0, ADAPTIVE | (total == 0 ? EARLY_EXIT : 0), array.n(), total};
+        if (run != 0) return true;
+        const u32 passes = pass_count<8>(args.order);
+        *reinterpret_cast<Outcome*>(args.header) =
+            Outcome{ONESWEEP, passes, 0, ADAPTIVE | (total == 0 ? EARLY_EXIT : 0), args.n, total};
         state().done = 1;
+        return true;
     }
 
+    // Sorts the window, or gives up.
     DEVICE void sort() const {
         load();
         shared.kept[run] = extract_from_run();
@@ -427,17 +462,16 @@ struct Window {
         __syncthreads();
         if (core_count() == CORE) write<true>();
         else write<false>();
-        if (publish(count)) verify();
+        write_record(count);
+    }
+
+    // Ends an attempt, by each of `blocks` blocks that has no more windows to sort.
+    DEVICE void end(u32 blocks, const Memory& memory) const {
+        if (!arrives_last(&state().finished, blocks)) return;
+        const bool gave_up = __syncthreads_or(run == 0 && load_relaxed(&state().gave_up));
+        const bool sorted = !gave_up && verify();
+        if (run == 0) memory.tried(sorted);
     }
 };
-
-// The shapes that are compiled: threads, items, runs of a halo. The halos are wider than 1000
-// elements, as neighbours that move as well push an element further. Predicted: no other shape was
-// measured.
-#if KEY_BITS == 32
-constexpr u32 WINDOW_THREADS = 512, WINDOW_ITEMS = 21, WINDOW_HALO_RUNS = 64;
-#else
-constexpr u32 WINDOW_THREADS = 512, WINDOW_ITEMS = 17, WINDOW_HALO_RUNS = 64;
-#endif
 
 }  // namespace radsweep::adaptive

@@ -9,8 +9,8 @@
 // this order, without the host waiting:
 //
 //   memset        only for so many keys that segments may be sorted: of the sample's counters
-//   memset        only if the kernel of adaptive.cu is next, or blocks cannot wait for each other:
-//                 replaces step 1 of the next kernel
+//   memset        only if blocks cannot wait for each other: replaces step 1 of the next kernel
+//   adaptive.cu   only with the hint that the input is nearly sorted
 //   histogram     (as many blocks as run at once) x 1024 threads, 16-byte loads
 //     1  clear header, bins and look-back words; the grid's barrier for it is waited for after step
 //        2
@@ -102,8 +102,8 @@ DEVICE void copy_back(const Args& args) {
 #define HISTOGRAM(KIND, FLOAT, COPIES)                                             \
     extern "C" __global__ void                                                     \
         __launch_bounds__(HISTOGRAM_THREADS) onesweep_histogram_##KIND##_##COPIES( \
-            const Args args) {                                                     \
-        histogram<FLOAT, COPIES>(args);                                            \
+            const Args args, u32* const memory) {                                  \
+        histogram<FLOAT, COPIES>(args, {memory});                                  \
     }
 #define HISTOGRAMS(COPIES)            \
     HISTOGRAM(integer, false, COPIES) \

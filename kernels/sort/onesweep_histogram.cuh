@@ -154,7 +154,7 @@ DEVICE bool is_crowded(const Args& args) {
 
 // Turns the counts of all passes into exclusive sums, a warp a pass, and writes which passes run
 // between which buffers.
-__device__ void make_plan(const Args& args, u64 n) {
+__device__ void make_plan(const Args& args, const adaptive::Memory& memory, u64 n) {
     __shared__ u32 one_digit[MAX_PASSES], fits[MAX_PASSES];
     const u32 lane = threadIdx.x % WARP, pass = threadIdx.x / WARP,
               passes = pass_count<BITS>(args.order);
@@ -189,6 +189,7 @@ __device__ void make_plan(const Args& args, u64 n) {
     __syncthreads();
     if (threadIdx.x != 0) return;
 
+    memory.count();
     Header& header = *args.header;
     const bool in_place = args.flags & IN_PLACE, sorted = load_relaxed(&header.unsorted) == 0;
     u32 active = 0, mask = 0, top = 0;
@@ -234,8 +235,12 @@ __device__ void make_plan(const Args& args, u64 n) {
 DEVICE bool is_done(const Args& args) {
     Header* const header = args.header;
     if (!(args.flags & NEARLY_SORTED) || adaptive::state_of(header)->done == 0) return false;
-    if (blockIdx.x == 0 && threadIdx.x < MAX_PASSES) header->state[threadIdx.x] = 0;
-    header->copy_back = args.flags & IN_PLACE ? COPY_BACK : 0;
+    if (blockIdx.x == 0 && threadIdx.x < MAX_PASSES) {
+        header->state[threadIdx.x] = 0;
+        two_passes(args).state[threadIdx.x] = 0;
+        header->finish = 0;
+        header->copy_back = args.flags & IN_PLACE ? COPY_BACK : 0;
+    }
     return true;
 }
 
@@ -251,7 +256,7 @@ DEVICE void clear(const Args& args) {
 
 // The host gives the shared memory for the counts (tuning.rs: HISTOGRAM_SHARED).
 template <bool FLOAT, u32 COPIES>
-DEVICE void histogram(const Args& args) {
+DEVICE void histogram(const Args& args, const adaptive::Memory& memory) {
     if (is_done(args)) return;
     extern __shared__ uint4 shared_memory[];
     u32* const counts = reinterpret_cast<u32*>(shared_memory);
@@ -285,7 +290,7 @@ DEVICE void histogram(const Args& args) {
     if (unsorted && threadIdx.x == 0) atomicOr(&args.header->unsorted, 1);
 
     if (!arrives_last(&args.header->finished, gridDim.x)) return;
-    make_plan(args, block.n);
+    make_plan(args, memory, block.n);
 }
 
 }  // namespace radsweep::onesweep

@@ -18,8 +18,6 @@
 //     3  each block loads its share of the parts (as many for each if they are even, else those
 //        that begin in its tile), and sorts them: for each digit in which some of its keys differ,
 //        steps 2 to 4 of a pass of onesweep.cu, on chip
-//   or, where the host says that the input may be nearly sorted and step 1 found few descents:
-//     2" sort windows of it (adaptive_window.cuh); barrier; done, or else continue as above
 //   or, where the keys are so uneven that some block's parts would not fit it, or differ in one
 //   digit only:
 //     2' for each digit in which some keys differ, the same pass by that digit; barrier; each block

@@ -366,34 +366,6 @@ struct Small {
         }
     }
 
-    // Sorts nearly sorted input by windows, which the blocks take in turns. Returns false if it is
-    // not nearly sorted; then what is on chip is unchanged.
-    DEVICE bool sort_windows() {
-        using adaptive::WINDOW_HALO_RUNS, adaptive::WINDOW_ITEMS, adaptive::WINDOW_THREADS;
-        using ThisWindow = adaptive::Window<
-            Array, FLOAT, VALUE_BYTES, WINDOW_THREADS, WINDOW_ITEMS, WINDOW_HALO_RUNS>;
-        auto& memory = *reinterpret_cast<typename ThisWindow::Shared*>(warp_counts);
-        for (u32 number = blockIdx.x; number < args.windows; number += gridDim.x) {
-            ThisWindow({args, buffers, header}, memory, number).sort();
-            __syncthreads();
-        }
-        barrier();
-        const adaptive::State& state = *adaptive::state_of(&header);
-        if (load_relaxed(&state.done) == 0) {
-            clear_counters();
-            load(buffers.keys_in, buffers.values_in);
-            return false;
-        }
-        if (buffers.keys_in != buffers.keys_out) return true;
-        for (u32 i = base + threadIdx.x; i < base + count; i += blockDim.x) {
-            buffers.keys_out[i] = buffers.keys_temp[i];
-            if (VALUES)
-                static_cast<Value*>(buffers.values_out)[i] =
-                    static_cast<const Value*>(buffers.values_temp)[i];
-        }
-        return true;
-    }
-
     // Loads the tile, and finds what all keys have in common.
     DEVICE void look_at_all() {
         if (threadIdx.x == 0) {
@@ -412,7 +384,6 @@ struct Small {
             seen_by(blockIdx.x) = shared.seen;
             shared.seen = Seen{};
             if (blockIdx.x == 0) header.arrived = 0;
-            if (blockIdx.x == 0) *adaptive::state_of(&header) = adaptive::State{};
         }
         cooperative_groups::this_grid().sync();  // needs no memory that is 0 before
         add<true>(threadIdx.x < gridDim.x ? seen_by(threadIdx.x) : Seen{});
@@ -423,7 +394,6 @@ struct Small {
         look_at_all();
         const Seen seen = shared.seen;
         const bool sorted = seen.descents == 0;
-        if (args.flags & NEARLY_SORTED && seen.descents <= n / 20 && sort_windows()) return;
         u32 active = sorted ? 0 : digits_with<BITS>(args.order, seen.differing), published = 0;
         const u32 run = __popc(active);
         const bool last_keys = !VALUES || !(args.flags & DROP_KEYS);

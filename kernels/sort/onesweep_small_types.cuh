@@ -2,7 +2,6 @@
 // Included with KEY_BITS defined.
 #pragma once
 
-#include "adaptive_window.cuh"
 #include "block/exchange.cuh"
 #include "block/scan.cuh"
 #include "common/layout.cuh"
@@ -16,9 +15,6 @@ constexpr u32 BITS = 8, DIGITS = 1 << BITS, MAX_THREADS = 512;
 constexpr u32 GROUP = DIGITS / WARP;  // warps with a thread for each digit
 
 // ---- Shared with the host: crates/gpusort/src/cuda/onesweep/small.rs ----
-
-// Args::flags: the input may be nearly sorted; a block's shared memory holds a window.
-constexpr u32 NEARLY_SORTED = 4;
 
 struct Buffers {
     Key* keys_in;
@@ -36,18 +32,17 @@ struct Args {
     Buffers buffers;
     char* scratch;            // Header, then [block] Seen, then [2][block][digit] counts of 16 bits
     const u64* device_count;  // null, or the address of the number of keys, at most n
-    adaptive::WindowRecord* records;  // with NEARLY_SORTED: [window]
     KeyOrder order;
     u32 n;
     u32 rows;       // keys of a thread in a tile
     u32 capacity;   // capacity of a block in keys
     u32 minus_one;  // 0xffffffff, see match_digit
     u32 flags;
-    u32 windows;
+    u32 unused;
 };
-ASSERT_LAYOUT(Args, 136,
-    AT(buffers, 0) AT(scratch, 48) AT(device_count, 56) AT(records, 64) AT(order, 72) AT(n, 112)
-    AT(rows, 116) AT(capacity, 120) AT(minus_one, 124) AT(flags, 128) AT(windows, 132));
+ASSERT_LAYOUT(Args, 128,
+    AT(buffers, 0) AT(scratch, 48) AT(device_count, 56) AT(order, 64) AT(n, 104) AT(rows, 108)
+    AT(capacity, 112) AT(minus_one, 116) AT(flags, 120) AT(unused, 124));
 
 struct Header {
     Outcome outcome;
@@ -112,27 +107,6 @@ struct Bins {
     }
     DEVICE u32 operator()(Key key) const { return parts ? part(key) : digit(key); }
     DEVICE u32 last() const { return parts ? u32(last_part) : digit.mask; }
-};
-
-// The arrays, as `Window` takes them.
-struct Array {
-    const Args& args;
-    const Buffers& buffers;
-    Header& its_header;
-
-    DEVICE u64 n() const { return args.n; }
-    DEVICE const KeyOrder& order() const { return args.order; }
-    DEVICE bool in_place() const { return buffers.keys_in == buffers.keys_out; }
-    DEVICE const Key* keys_in() const { return buffers.keys_in; }
-    DEVICE Key* keys_out() const { return in_place() ? buffers.keys_temp : buffers.keys_out; }
-    DEVICE const void* values_in() const { return buffers.values_in; }
-    DEVICE void* values_out() const {
-        return in_place() ? buffers.values_temp : buffers.values_out;
-    }
-    DEVICE bool drop_keys() const { return args.flags & DROP_KEYS; }
-    DEVICE u32 windows() const { return args.windows; }
-    DEVICE adaptive::WindowRecord* records() const { return args.records; }
-    DEVICE char* header() const { return reinterpret_cast<char*>(&its_header); }
 };
 
 }  // namespace radsweep::onesweep_small

@@ -39,8 +39,12 @@ pub struct SortOptions {
     /// A hint that most elements are in order already, and that the others are near their sorted
     /// position: for example, 1 % of them up to 1000 positions away. [`Algorithm::Auto`] and
     /// [`Algorithm::Onesweep`] on a GPU then read and write each element about once, however many
-    /// bits keys have. A wrong hint costs little. The hint is ignored by all other algorithms, for
-    /// small inputs, and by sorts that read the number of keys from the device.
+    /// bits keys have. Where an element is too far from its position, this is an attempt in vain,
+    /// and the sort can take 40 % longer. The sorter then leaves out the attempt in the next sort
+    /// of keys at that address, which few others share; after the next one in vain in 3, and so on
+    /// up to 63. A sort without an attempt takes 5 µs longer than without the hint. The order of
+    /// equal keys is the same either way. The hint is ignored by all other algorithms, for less
+    /// than 24 MiB of keys and values, and by sorts that read the number of keys from the device.
     pub nearly_sorted: bool,
 }
 

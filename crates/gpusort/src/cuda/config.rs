@@ -47,6 +47,10 @@ pub struct Knobs {
     /// The min number of keys for which the hint
     /// [`SortOptions::nearly_sorted`](crate::SortOptions::nearly_sorted) is used.
     pub adaptive_from: Option<u64>,
+    /// The max number of blocks that use the hint, if the device does not run fewer at once.
+    pub adaptive_blocks: Option<u32>,
+    /// Has each sort with the hint try to use it, also after sorts that tried in vain.
+    pub no_memory: bool,
     /// The paper's parameter of the algorithm, *s* of
     /// [`Algorithm::BucketSort`](crate::Algorithm::BucketSort) or *maxseq* of
     /// [`Algorithm::Quicksort`](crate::Algorithm::Quicksort).

@@ -6,8 +6,9 @@ use crate::common::{Distribution, TestKey, by_index};
 use crate::gpu_rig::{Form, Gpu, Outcome, Rig, Scratch, quick, reference, text, unless_quick};
 use crate::suite::Suite;
 use crate::{each_type, gpu_rig};
+use gpu::{Buffer, Stream};
 use gpusort::cuda::{Knobs, Payload, Request, Sorter, SorterConfig};
-use gpusort::{Algorithm, SortOptions, SortReport};
+use gpusort::{Algorithm, Error, SortOptions, SortReport};
 use libtest_mimic::Failed;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -22,6 +23,9 @@ pub fn add(suite: &mut Suite) {
     suite.add("nearly sorted: zeros of both signs", zeros);
     suite.add("nearly sorted: sorts that ignore the hint", not_taken);
     suite.add("nearly sorted: stages", stages);
+    each_type!(suite, "nearly sorted: attempts in vain", attempts_in_vain);
+    suite.add("nearly sorted: attempts become rare", rare_attempts);
+    suite.add("nearly sorted: several streams", several_streams);
     suite.add("nearly sorted: millions", millions);
 }
 
@@ -65,12 +69,6 @@ fn check<K: TestKey>(
     let stream = gpu.stream()?;
     Rig::new(&gpu.sorter, &stream).check(keys, options, forms)?;
     let report = report(gpu, keys, options)?;
-    // A single block of Onesweep does not use that path.
-    let path = if keys.len() <= 4096 {
-        Path::Either
-    } else {
-        path
-    };
     let right = match path {
         Path::InOrder => report.displaced == Some(0) && report.early_exit,
         Path::Adaptive => report.displaced.is_some_and(|count| count > 0) && !report.early_exit,
@@ -269,8 +267,13 @@ fn sizes<K: TestKey>(gpu: &Gpu) -> Outcome {
             Form::ALL,
             &Form::ALL[i % Form::ALL.len()..][..2.min(Form::ALL.len() - i % Form::ALL.len())],
         );
-        let keys = distinct::<K>(&reinserted(n, 0.01, 900, i as u64), options);
-        check(gpu, &keys, options, forms, Path::Adaptive)
+        let ranks = reinserted(n, 0.01, 900, i as u64);
+        let path = if ranks.is_sorted() {
+            Path::InOrder
+        } else {
+            Path::Adaptive
+        };
+        check(gpu, &distinct::<K>(&ranks, options), options, forms, path)
             .map_err(|failed| format!("{n}: {}", text(&failed)))?;
         check(
             gpu,
@@ -425,6 +428,13 @@ fn not_taken(gpu: &Gpu) -> Outcome {
         ..gpu.clone()
     };
     check(&default, &keys, &options, &[Form::Pairs32], Path::Fallback)?;
+    if !quick() {
+        let enough = 24 << 17; // pairs of u32, of 24 MiB
+        for (n, path) in [(enough, Path::InOrder), (enough - 1, Path::Fallback)] {
+            let keys: Vec<u32> = (0..n).collect();
+            check(&default, &keys, &plain.clone().nearly_sorted(), &[], path)?;
+        }
+    }
     // The number of keys is read from the device.
     let stream = gpu.stream()?;
     let (count, input) = (stream.from_slice(&[n as u64])?, stream.from_slice(&keys)?);
@@ -448,25 +458,218 @@ fn not_taken(gpu: &Gpu) -> Outcome {
     )
 }
 
-/// Small inputs take one launch, others one launch more than without the hint.
+/// A sort with the hint takes one launch more than without it.
 fn stages(gpu: &Gpu) -> Outcome {
-    for (no_small, first) in [(false, "one grid"), (true, "clear")] {
-        let config = SorterConfig::new().timings(true).knobs(Knobs {
-            adaptive_from: Some(0),
-            no_small,
-            ..Knobs::default()
+    let config = SorterConfig::new().timings(true).knobs(Knobs {
+        adaptive_from: Some(0),
+        no_small: true,
+        ..Knobs::default()
+    });
+    let timed = Gpu {
+        sorter: Sorter::new(&gpu.device, config)?,
+        ..gpu.clone()
+    };
+    let keys = distinct::<u32>(&in_order(5000), &gpu.options());
+    let report = report(&timed, &keys, &gpu.options())?;
+    let names: Vec<_> = report.stages.iter().map(|stage| stage.0).collect();
+    if names[..2] != ["nearly sorted", "histogram"] || report.displaced != Some(0) {
+        return Err(format!("{report:?}").into());
+    }
+    Ok(())
+}
+
+/// Returns a sorter that uses the hint for every number of keys, and whose blocks sort several
+/// windows each.
+fn hinted(gpu: &Gpu) -> Result<Sorter, Failed> {
+    let knobs = Knobs {
+        adaptive_from: Some(0),
+        adaptive_blocks: Some(2),
+        no_small: true,
+        ..Knobs::default()
+    };
+    Ok(Sorter::new(&gpu.device, SorterConfig::new().knobs(knobs))?)
+}
+
+/// Keys of a kind for each way in which an attempt ends: sorted by windows; in vain, since one key
+/// is too far away; since a window has too many to take out; since the sample has many descents.
+struct Inputs<K> {
+    n: usize,
+    /// Unsorted and sorted.
+    kinds: [(Vec<K>, Vec<K>); 4],
+}
+
+const NEAR: usize = 0;
+
+impl<K: TestKey> Inputs<K> {
+    fn new(options: &SortOptions) -> Self {
+        let [core, _] = Sorter::nearly_sorted_window::<K>();
+        let n = 2 * core + 100;
+        let kinds = [
+            reinserted(n, 0.01, 500, 13),
+            moved(in_order(n), n - 5, 7),
+            reinserted(n, 0.1, 20, 14),
+            (0..n).rev().collect(),
+        ];
+        let kinds = kinds.map(|ranks| {
+            let keys = distinct::<K>(&ranks, options);
+            let sorted = by_index(&keys, &reference(&keys, options));
+            (keys, sorted)
         });
-        let timed = Gpu {
-            sorter: Sorter::new(&gpu.device, config)?,
-            ..gpu.clone()
+        Self { n, kinds }
+    }
+}
+
+/// Pairs at one address, which one sorter sorts again and again.
+struct Again<K: TestKey> {
+    stream: Stream,
+    /// Input and output.
+    keys: [Buffer<K>; 2],
+    values: [Buffer<u32>; 2],
+    scratch: Scratch,
+    in_place: bool,
+}
+
+impl<K: TestKey> Again<K> {
+    fn new(gpu: &Gpu, n: usize, in_place: bool) -> Result<Self, Failed> {
+        let stream = gpu.stream()?;
+        Ok(Self {
+            keys: [stream.alloc(n)?, stream.alloc(n)?],
+            values: [stream.alloc(n)?, stream.alloc(n)?],
+            scratch: Scratch::new::<K>(&stream, gpu.algorithm, n, Payload::U32, false)?,
+            stream,
+            in_place,
+        })
+    }
+
+    /// Uploads keys of a kind, and values that say where they were. Poisons the scratch memory.
+    fn upload(&mut self, inputs: &Inputs<K>, kind: usize) -> Outcome {
+        let (stream, keys) = (&self.stream, &inputs.kinds[kind].0);
+        let values: Vec<u32> = (0..inputs.n as u32).collect();
+        stream.upload(self.keys[0].slice_mut(), keys)?;
+        stream.upload(self.values[0].slice_mut(), &values)?;
+        Ok(stream.fill_bytes(self.scratch.slice_mut(), 0xc3)?)
+    }
+
+    fn sort(&mut self, sorter: &Sorter, options: &SortOptions) -> gpusort::Result<()> {
+        let ([keys, to], [values, moved]) = (&mut self.keys, &mut self.values);
+        let request = if self.in_place {
+            Request::in_place(keys.slice_mut()).values_in_place(values.slice_mut())
+        } else {
+            Request::keys(keys.slice(), to.slice_mut()).values(values.slice(), moved.slice_mut())
         };
-        let keys = distinct::<u32>(&in_order(5000), &gpu.options());
-        let report = report(&timed, &keys, &gpu.options())?;
-        let names: Vec<_> = report.stages.iter().map(|stage| stage.0).collect();
-        let launched = names.contains(&"nearly sorted");
-        if names[0] != first || launched != no_small || report.displaced != Some(0) {
-            return Err(format!("{report:?}").into());
+        sorter.sort(&self.stream, request, self.scratch.slice_mut(), options)
+    }
+
+    /// Checks the result of the last sort. Returns whether windows sorted it.
+    fn check(&self, sorter: &Sorter, inputs: &Inputs<K>, kind: usize) -> Result<bool, Failed> {
+        let which = usize::from(!self.in_place);
+        let (keys, sorted) = &inputs.kinds[kind];
+        let values = self.stream.to_vec(self.values[which].slice())?;
+        let to = self.stream.to_vec(self.keys[which].slice())?;
+        gpu_rig::same("keys", &to, sorted)?;
+        gpu_rig::same("values", &by_index(keys, &values), sorted)?;
+        let report = sorter.report(&self.stream, self.scratch.slice())?;
+        Ok(report.displaced.is_some())
+    }
+}
+
+/// After attempts in vain the sorts of that input make none, once and then three times; after a
+/// success each makes one. Captured sorts do the same, and their graph outlives the sorter.
+fn attempts_in_vain<K: TestKey>(gpu: &Gpu) -> Outcome {
+    let (options, (made, not)) = (gpu.options(), (true, false));
+    let inputs = Inputs::<K>::new(&options);
+    // An attempt in vain and none end alike; the sorts after them tell.
+    #[rustfmt::skip]
+    let sorts = [
+        (NEAR, made), (1, made), (NEAR, not), (NEAR, made), (NEAR, made),
+        (2, made), (1, not), (3, made), (NEAR, not), (3, not), (NEAR, not), (NEAR, made),
+        (3, made), (NEAR, not), (NEAR, made),
+    ];
+    for (captured, in_place) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut sorter = hinted(gpu)?;
+        let mut again = Again::new(gpu, inputs.n, in_place)?;
+        let stream = again.stream.clone();
+        let mut graph = None;
+        if captured {
+            graph = Some(stream.capture(|_| {
+                let queued = again.sort(&sorter, &options);
+                queued.map_err(|error| match error {
+                    Error::Gpu(error) => error,
+                    other => panic!("a valid call: {other}"),
+                })
+            })?);
+            sorter = hinted(gpu)?;
         }
+        for (i, &(kind, attempt)) in sorts.iter().enumerate() {
+            again.upload(&inputs, kind)?;
+            match &graph {
+                Some(graph) => graph.launch(&stream)?,
+                None => again.sort(&sorter, &options)?,
+            }
+            let by_windows = again.check(&sorter, &inputs, kind)?;
+            if by_windows != (attempt && kind == NEAR) {
+                return Err(format!("sort {i}, captured: {captured}, in place: {in_place}").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Attempts become as rare as one in 64 sorts, and no rarer.
+fn rare_attempts(gpu: &Gpu) -> Outcome {
+    let options = gpu.options();
+    let inputs = Inputs::<u32>::new(&options);
+    let (sorter, mut again) = (hinted(gpu)?, Again::new(gpu, inputs.n, false)?);
+    let lengths = unless_quick(&[1, 3, 7, 15, 31, 63, 63, 63][..], &[1, 3, 7][..]);
+    let (last, before) = lengths.split_last().expect("some");
+    again.upload(&inputs, 1)?;
+    for _ in 0..=before.iter().map(|length| 1 + length).sum() {
+        again.sort(&sorter, &options)?;
+    }
+    again.check(&sorter, &inputs, 1)?;
+    again.upload(&inputs, NEAR)?;
+    for i in 0..=*last {
+        again.sort(&sorter, &options)?;
+        if again.check(&sorter, &inputs, NEAR)? != (i == *last) {
+            return Err(format!("sort {i} after the last attempt in vain").into());
+        }
+    }
+    Ok(())
+}
+
+/// Sorts of one input on several streams at a time tell each other of their attempts: each may be
+/// made or not, and no block waits for one that has ended.
+fn several_streams(gpu: &Gpu) -> Outcome {
+    let options = gpu.options();
+    let inputs = Inputs::<u32>::new(&options);
+    let (sorter, stream, n) = (hinted(gpu)?, gpu.stream()?, inputs.n);
+    // More than the memories of a sorter, so that some share one.
+    let others: Vec<Stream> = (0..17).map(|_| gpu.stream()).collect::<Result<_, _>>()?;
+    let mut input = stream.alloc::<u32>(n)?;
+    for round in 0..unless_quick(40, 4) {
+        let kind = [1, NEAR, 2, NEAR, 3, NEAR][round % 6];
+        let (keys, sorted) = &inputs.kinds[kind];
+        stream.upload(input.slice_mut(), keys)?;
+        stream.synchronize()?;
+        let sorts = |stream: &Stream| -> Outcome {
+            let mut output = stream.alloc_zeroed::<u32>(n)?;
+            let mut scratch = Scratch::new::<u32>(stream, gpu.algorithm, n, Payload::None, false)?;
+            for _ in 0..unless_quick(4, 2) {
+                let request = Request::keys(input.slice(), output.slice_mut());
+                sorter.sort(stream, request, scratch.slice_mut(), &options)?;
+            }
+            gpu_rig::same("keys", &stream.to_vec(output.slice())?, sorted)
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = others
+                .iter()
+                .map(|other| scope.spawn(|| sorts(other)))
+                .collect();
+            threads
+                .into_iter()
+                .try_for_each(|thread| thread.join().expect("no panic"))
+        })
+        .map_err(|failed| format!("round {round}: {}", text(&failed)))?;
     }
     Ok(())
 }

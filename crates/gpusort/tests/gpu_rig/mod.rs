@@ -41,6 +41,8 @@ impl Gpu {
             let config = SorterConfig::new().knobs(Knobs {
                 force_large,
                 adaptive_from: nearly_sorted.then_some(0),
+                no_memory: true,
+                no_small: nearly_sorted,
                 ..Knobs::default()
             });
             Sorter::new(&device, config).map_err(|error| error.to_string())

@@ -9,16 +9,15 @@ mod small;
 mod small_tuning;
 mod tuning;
 
-use super::adaptive;
+use super::adaptive::{self, Workspace};
 use super::context::Context;
 use super::family::{Family, Shape, Task, measured};
 use super::order::KeyOrder;
 use crate::Result;
-use gpu::{ByValue, DevicePtr, Launch, Layout, SliceMut, Stream};
+use gpu::{ByValue, DevicePtr, Launch, Layout, Slice, SliceMut, Stream};
 use kernels::{End, Kernels};
 pub(super) use layout::HEADER_BYTES;
 use layout::{Args, CLEARED, Header, NEARLY_SORTED, Regions, Sizes, carve};
-use small::Input;
 use std::sync::Arc;
 use tuning::{
     DIGITS, HISTOGRAM_CHUNK_BYTES, HISTOGRAM_THREADS, SEGMENT_THREADS, SEGMENTS_FROM, Shapes,
@@ -51,14 +50,8 @@ impl Family for Onesweep {
         };
         // One key fits every device; the kernels are those of more.
         block::plan(context, &at_most(1))?;
-        small::plan(
-            context,
-            &at_most(small::limit(shape, Input::Any)),
-            Input::Any,
-        )?;
-        if block::plan(context, shape)?.is_none()
-            && small::plan(context, shape, Input::Any)?.is_none()
-        {
+        small::plan(context, &at_most(small::limit(shape)))?;
+        if block::plan(context, shape)?.is_none() && small::plan(context, shape)?.is_none() {
             kernels(context, &Sizes::new(shape))?;
         }
         Ok(())
@@ -77,12 +70,7 @@ impl Family for Onesweep {
         }
         let sizes = Sizes::on(shape, context.device.info());
         let regions = carve(&mut Layout::over(scratch)?, &sizes)?;
-        let input = if adaptive::hinted(context, task) {
-            Input::NearlySorted
-        } else {
-            Input::Any
-        };
-        match small::plan(context, shape, input)? {
+        match small::plan(context, shape)? {
             Some(small) => small.launch(context, stream, task, regions),
             None => sort_large(context, stream, task, &sizes, regions),
         }
@@ -112,25 +100,25 @@ fn sort_large(
         stream.fill_bytes(regions.segments, 0)?;
     }
 
-    // The kernel of adaptive.cu counts in the header, so the histogram's kernel cannot clear it.
-    if adaptive::hinted(context, task) || !context.device.info().cooperative_launch {
+    if !context.device.info().cooperative_launch {
         context.mark(stream, "clear")?;
         let used = regions.control_bytes as usize;
         stream.fill_bytes(regions.control.range(..used)?, 0)?;
         args.flags |= CLEARED;
     }
-    if adaptive::launch(
-        context,
-        stream,
-        task,
-        [args.keys[2], args.values[2]],
-        args.header.cast(),
-        regions.windows,
-    )? {
+    let memory = adaptive::memory_for(context, stream, task);
+    let word = adaptive::word(memory.as_deref(), task)?;
+    let workspace = Workspace {
+        temporary: [args.keys[2], args.values[2]],
+        header: args.header.cast(),
+        records: regions.windows,
+        word,
+    };
+    if adaptive::launch(context, stream, task, workspace)? {
         args.flags |= NEARLY_SORTED;
     }
     context.mark(stream, "histogram")?;
-    launch_histogram(context, stream, shape, &args)?;
+    launch_histogram(context, stream, shape, &args, word)?;
     let tiles = u32::try_from(sizes.tiles()).unwrap_or(u32::MAX); // `limit` admits no more
     let launch = Launch::linear(tiles, sizes.tile().threads).dynamic_shared(sizes.shared_bytes());
     let digits = task.order.digits(8);
@@ -260,7 +248,7 @@ pub(super) fn is_sorted(
     args.header = header.device_ptr();
     args.flags = CLEARED;
     stream.fill_bytes(header.reborrow(), 0)?;
-    launch_histogram(context, stream, shape, &args)?;
+    launch_histogram(context, stream, shape, &args, None)?;
     let mut answer = [Header::default()];
     stream.download(header.as_slice(), &mut answer)?;
     Ok(answer[0].unsorted == 0)
@@ -273,7 +261,14 @@ fn kernels(context: &Context, sizes: &Sizes) -> Result<Arc<Kernels>> {
     })
 }
 
-fn launch_histogram(context: &Context, stream: &Stream, shape: &Shape, args: &Args) -> Result<()> {
+/// Launches the first kernel. `word` is where sorts with the hint say what they tell the next ones.
+fn launch_histogram(
+    context: &Context,
+    stream: &Stream,
+    shape: &Shape,
+    args: &Args,
+    word: Option<Slice<'_, u32>>,
+) -> Result<()> {
     let sizes = Sizes::new(shape);
     let kernels = kernels(context, &sizes)?;
     let histogram = kernels.histogram(shape.key, sizes.n);
@@ -283,7 +278,14 @@ fn launch_histogram(context: &Context, stream: &Stream, shape: &Shape, args: &Ar
         .dynamic_shared(histogram.shared);
     launch.cooperative = args.flags & CLEARED == 0;
     // SAFETY: `Args` is the kernel's struct; its buffers have the sizes that the kernel counts on;
-    // without digits the kernel uses the keys and the header only.
-    unsafe { stream.launch(&histogram.kernel, &launch, &gpu::args![ByValue(*args)])? };
+    // without digits the kernel uses the keys and the header only. The word is null, or is used
+    // as `adaptive::launch` says.
+    unsafe {
+        stream.launch(
+            &histogram.kernel,
+            &launch,
+            &gpu::args![ByValue(*args), word],
+        )?
+    };
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! Small inputs: one launch of `kernels/sort/onesweep_small.cu`, a grid whose blocks run at once.
 
-use super::layout::{MAX_SMALL_BLOCKS, NEARLY_SORTED, Regions};
+use super::layout::{MAX_SMALL_BLOCKS, Regions};
 use super::small_tuning::{LIMIT, SHAPES, SmallShape, WIDE_LIMIT};
 use crate::Result;
-use crate::cuda::adaptive::Window;
 use crate::cuda::context::Context;
 use crate::cuda::family::{Shape, Task};
 use crate::cuda::order::KeyOrder;
@@ -18,20 +17,19 @@ struct Args {
     buffers: Buffers,
     scratch: DevicePtr<u8>,
     device_count: DevicePtr<u64>,
-    records: DevicePtr<u8>,
     order: KeyOrder,
     n: u32,
     rows: u32,
     capacity: u32,
     minus_one: u32,
     flags: u32,
-    windows: u32,
+    unused: u32,
 }
 
 assert_layout!(
-    Args, 136:
-    buffers 0, scratch 48, device_count 56, records 64, order 72, n 112, rows 116,
-    capacity 120, minus_one 124, flags 128, windows 132,
+    Args, 128:
+    buffers 0, scratch 48, device_count 56, order 64, n 104, rows 108,
+    capacity 112, minus_one 116, flags 120, unused 124,
 );
 
 /// Input, output and temporary keys, then values: `Buffers` in onesweep_small_types.cuh.
@@ -112,23 +110,11 @@ pub(super) struct Small {
     shape: &'static SmallShape,
     fit: Fit,
     blocks: u32,
-    /// The number of windows if the input may be nearly sorted, else 0.
-    windows: u32,
-}
-
-/// What is known of the input of a sort.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Input {
-    Any,
-    /// The caller says that it may be nearly sorted.
-    NearlySorted,
 }
 
 /// Returns the max number of keys for one launch.
-pub(super) fn limit(shape: &Shape, input: Input) -> u64 {
-    let wide = shape.key_bytes() + shape.value_bytes > 4;
-    // In one launch the hint costs nothing, while a sort of several launches needs one more for it.
-    if wide && input == Input::Any {
+pub(super) fn limit(shape: &Shape) -> u64 {
+    if shape.key_bytes() + shape.value_bytes > 4 {
         WIDE_LIMIT
     } else {
         LIMIT
@@ -137,12 +123,11 @@ pub(super) fn limit(shape: &Shape, input: Input) -> u64 {
 
 /// Returns the launch for a sort of that shape, or `None` if the sort is too large for one launch
 /// on the device.
-pub(super) fn plan(context: &Context, shape: &Shape, input: Input) -> Result<Option<Small>> {
-    let hinted = input == Input::NearlySorted;
+pub(super) fn plan(context: &Context, shape: &Shape) -> Result<Option<Small>> {
     let key_bytes = shape.key_bytes();
     // The blocks wait for each other.
     let together = context.device.info().cooperative_launch;
-    if shape.large || !context.may_take_one_launch() || !together || shape.n > limit(shape, input) {
+    if shape.large || !context.may_take_one_launch() || !together || shape.n > limit(shape) {
         return Ok(None);
     }
     let kernels = context.loaded(key_bytes, || {
@@ -150,25 +135,13 @@ pub(super) fn plan(context: &Context, shape: &Shape, input: Input) -> Result<Opt
     })?;
     let ValueKernels { kernels, fits } = &kernels.values[shape.value_bytes / 4];
     let float = usize::from(shape.key.is_float());
-    let window = Window::of(shape.key_bytes());
     let found = SHAPES.iter().zip(fits).find_map(|(small, &fit)| {
-        let mut blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
-        let max_blocks = MAX_SMALL_BLOCKS.min(fit.resident);
-        let mut windows = 0;
-        if hinted {
-            let needed = SmallShape::FIXED_BYTES + window.shared_bytes(shape.key_bytes() as u32);
-            if small.threads != window.threads || fit.shared_bytes < needed {
-                return None;
-            }
-            windows = window.count(shape.n);
-            blocks = blocks.max(windows.min(max_blocks));
-        }
-        (blocks <= max_blocks).then_some(Small {
+        let blocks = small.blocks(shape.n).filter(|_| fit.capacity > 0)?;
+        (blocks <= MAX_SMALL_BLOCKS.min(fit.resident)).then_some(Small {
             kernel: kernels[float].clone(),
             shape: small,
             fit,
             blocks: blocks as u32,
-            windows: windows as u32,
         })
     });
     Ok(found)
@@ -197,10 +170,9 @@ impl Small {
             n,
             rows: self.shape.rows,
             capacity: threads * self.fit.capacity,
-            flags: task.flags() | if self.windows > 0 { NEARLY_SORTED } else { 0 },
-            records: regions.windows.device_ptr(),
-            windows: self.windows,
+            flags: task.flags(),
             minus_one: u32::MAX,
+            unused: 0,
         };
         let launch = Launch::linear(self.blocks, threads)
             .dynamic_shared(self.fit.shared_bytes)
