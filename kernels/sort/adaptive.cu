@@ -28,7 +28,7 @@ DEVICE void sort_windows(const Args& args, const Memory& memory) {
     if (state.tries == 0) return;
     for (u32 number = blockIdx.x, next; number < args.windows; number = next) {
         const ThisWindow window(args, on_chip, number);
-        if (!window.looks_sorted()) break;
+        if (!window.begin()) break;
         next = on_chip.next;
         window.sort();
     }

@@ -100,6 +100,7 @@ struct alignas(2 * sizeof(Key)) Element {
     }
 };
 
+// A window of the input, which a block sorts.
 template <bool FLOAT, u32 VALUE_BYTES, u32 THREADS, u32 ITEMS, u32 HALO_RUNS>
 struct Window {
     using Value = typename ValueOf<VALUE_BYTES>::Type;
@@ -174,9 +175,9 @@ struct Window {
         return args.buffers.keys_in[index - HALO];
     }
 
-    // Takes the block's next window. Returns whether the attempt goes on: no window was given up,
-    // and a sample of neighbours in this one has few descents.
-    DEVICE bool looks_sorted() const {
+    // Takes the block's next window, `shared.next`. Returns whether the attempt goes on: no window
+    // was given up, and a sample of neighbours in this one has few descents.
+    DEVICE bool begin() const {
         const Key sample = compared(load_key(run + ITEMS / 2 * THREADS)),
                   after = __shfl_down_sync(ALL_LANES, sample, 1);
         const bool descends = lane < WARP - 1 && after < sample;

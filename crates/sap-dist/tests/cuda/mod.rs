@@ -16,17 +16,33 @@ use sap_dist::{
     Config, DeviceDistributed, DeviceFrame, DeviceTransport, Nccl, Peers, Report, Result, Staged,
     Threads, Transport,
 };
+use std::sync::OnceLock;
 
 /// A check.
 type Check = fn() -> Result<(), Failed>;
+
+/// The devices. While none of them is closed, the ranks of the next check, which are threads that
+/// come and go, need not open them again: that takes up to two seconds.
+static OPEN: OnceLock<Vec<gpu::Device>> = OnceLock::new();
+
+/// Opens all devices.
+fn open() -> gpu::Result<Vec<gpu::Device>> {
+    let first = gpu::Device::first()?;
+    let others = (0..gpu::Device::count()?).map(gpu::Device::open);
+    Ok([first].into_iter().chain(others.flatten()).collect())
+}
 
 pub fn trials() -> Vec<Trial> {
     let all = pairs::ALL.iter().chain(ids::ALL).chain(faults::ALL);
     let all = all.chain(devices::ALL).chain(peers::ALL).chain(sort::ALL);
     let mut trials: Vec<Trial> = all.map(|&(name, check)| Trial::test(name, check)).collect();
     trials.extend(nccl::trials());
-    let Err(error) = gpu::Device::first() else {
-        return trials;
+    let error = match open() {
+        Ok(devices) => {
+            OPEN.get_or_init(|| devices);
+            return trials;
+        }
+        Err(error) => error,
     };
     if std::env::var("RADSWEEP_REQUIRE_CUDA").is_ok_and(|value| value == "1") {
         return vec![Trial::test("device", move || {
