@@ -22,26 +22,26 @@ DEVICE State* state_of(void* header) {
     return reinterpret_cast<State*>(static_cast<char*>(header) + STATE_AT);
 }
 
-// An attempt in vain takes up to 40 % of a sort, so one in 64 sorts less than 1 % of them all.
+// An attempt in vain takes up to 50 % of a sort, so one in 64 sorts less than 1 % of them all.
 constexpr u32 MOST_LEFT_OUT = 63;
 
 // What sorts tell the next ones, which share the word: after an attempt in vain 1, 3, 7, ...
 // MOST_LEFT_OUT sorts make none. Null: each sort makes one.
 struct Memory {
-    // How many sorts have still to leave it out; from LENGTH_SHIFT on, how many of them there were.
+    // How many sorts are still to make none; from LENGTH_SHIFT on, how many there were to be.
     u32* word;
     static constexpr u32 LENGTH_SHIFT = 16;
 
     // Whether a sort makes an attempt. By one thread, for all blocks: a sort in another stream may
     // change the word at any time.
     DEVICE bool tries() const { return word == nullptr || left(load_relaxed(word)) == 0; }
-    // By one thread, after an attempt.
+    // By one thread, after an attempt. If it was in vain, `count` of the same sort takes one off.
     DEVICE void tried(bool sorted) const {
         if (word == nullptr) return;
         const u32 length = min(2 * (load_relaxed(word) >> LENGTH_SHIFT) + 1, MOST_LEFT_OUT);
         store_relaxed(word, sorted ? 0 : length << LENGTH_SHIFT | (length + 1));
     }
-    // By one thread, at the end of a sort not by windows, with or without an attempt.
+    // By one thread of the kernel after that of adaptive.cu, if windows did not sort.
     DEVICE void count() const {
         const u32 all = word == nullptr ? 0 : load_relaxed(word);
         if (left(all) != 0) store_relaxed(word, all - 1);

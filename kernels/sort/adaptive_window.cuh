@@ -14,8 +14,7 @@
 //        precede it, and these go in between. Only offsets, of 16 bits, are moved
 //     5  write the core, its values read from where they are: neighbours stay neighbours, so both
 //        sides are coalesced
-//     6  the block that ends last checks that no element outside a window belongs before or into
-//        its core (`verify`)
+//     6  the block that ends last checks that each core has the elements of its ranks (`verify`)
 //
 // A window with more than REMOVED removed keys ends the attempt.
 //
@@ -29,7 +28,7 @@
 // The other ways, by their predicted cost for u32 pairs:
 //  - Tiles sorted twice, the second time shifted by half a tile, with flags at the borders: two
 //    reads and writes (32 bytes) and two sorts of a tile instead of one extraction; a displacement
-//    of half a tile at most, as here.
+//    of half a tile at most, where here it is HALO.
 //  - Extract and merge over the whole array: takes any displacement, but needs a scan over all
 //    blocks to compact what is kept (read 8, write 8), a sort of the rest, and a merge (read 8,
 //    write 8): 32 bytes and three dependent launches.

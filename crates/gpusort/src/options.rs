@@ -38,13 +38,21 @@ pub struct SortOptions {
     pub bits: Option<Range<u32>>,
     /// A hint that most elements are in order already, and that the others are near their sorted
     /// position: for example, 1 % of them up to 1000 positions away. [`Algorithm::Auto`] and
-    /// [`Algorithm::Onesweep`] on a GPU then read and write each element about once, however many
-    /// bits keys have. Where an element is too far from its position, this is an attempt in vain,
-    /// and the sort can take 40 % longer. The sorter then leaves out the attempt in the next sort
-    /// of keys at that address, which few others share; after the next one in vain in 3, and so on
-    /// up to 63. A sort without an attempt takes 5 µs longer than without the hint. The order of
-    /// equal keys is the same either way. The hint is ignored by all other algorithms, for less
-    /// than 24 MiB of keys and values, and by sorts that read the number of keys from the device.
+    /// [`Algorithm::Onesweep`] on CUDA then read and write each element about once, however many
+    /// bits keys have. Where more than about 5 % are out of order, or one is further away than
+    /// about 1100 positions, this is an attempt in vain, and the sort takes up to half as long
+    /// again.
+    ///
+    /// After an attempt in vain the next sort of keys at that address makes none, after a second
+    /// one the next 3, then the next 7, 15, 31 and 63. So keys that are in order again are sorted
+    /// faster after 63 sorts at the latest, unless others are sorted at that address in turns. A
+    /// sort without an attempt takes 4 to 5 µs longer than without the hint. Captured sorts do the
+    /// same. The result is the same either way:
+    /// [`SortReport::displaced`](crate::SortReport::displaced) tells which way it was.
+    ///
+    /// The hint is ignored by all other algorithms, for less than 24 MiB of keys and values (3
+    /// million pairs of `u32`), by devices with too little shared memory for it, and by sorts that
+    /// read the number of keys from the device.
     pub nearly_sorted: bool,
 }
 

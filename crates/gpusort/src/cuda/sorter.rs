@@ -21,10 +21,11 @@ use std::sync::Arc;
 /// each with scratch memory of its own; sorts that follow each other on a stream may share it.
 ///
 /// A sort only queues work on the stream: it neither allocates nor waits, but for
-/// [`Sorter::sort_growing`] and for the first sort of nearly sorted input. Work that is queued
-/// later on that stream finds the results. Once [`Sorter::prepare`] has loaded the kernels, it can
-/// be captured into a graph. All sorts are stable and give the same bits each time. After an error
-/// nothing is launched, unless the error comes from the driver.
+/// [`Sorter::sort_growing`] and for the first sorts with the hint of nearly sorted input, each of
+/// which may allocate some hundred bytes. Work that is queued later on that stream finds the
+/// results. Once [`Sorter::prepare`] has loaded the kernels, it can be captured into a graph. All
+/// sorts are stable and give the same bits each time. After an error nothing is launched, unless
+/// the error comes from the driver.
 ///
 /// Onesweep (Adinets and Merrill 2022) takes time O(n · passes). It runs a pass for each 8 bits of
 /// the window in which keys differ, or for only the highest of them where blocks can sort the rest
