@@ -9,7 +9,7 @@ pub(super) const MAX_REMOVED: u32 = 1024;
 /// Measured on an H200 (`bench_nearly_sorted`, which ignores this limit): times without the hint
 /// divided by those with it, each a mean of 64 sorts, of which one attempts in vain.
 ///
-/// | | u32, 16 MiB | 24 MiB | u32 and u32, 16 MiB | 24 MiB | 32 MiB | u64 and u32, 24 MiB | 36 MiB |
+/// | MiB | u32, 16 | 24 | u32 and u32, 16 | 24 | 32 | u64 and u32, 24 | 36 |
 /// | --- | --- | --- | --- | --- | --- | --- | --- |
 /// | 1 % moved up to 1000 | 1.54 | 1.73 | 2.13 | 2.21 | 2.04 | 2.18 | 3.10 |
 /// | sorted | 0.75 | 1.00 | 0.92 | 1.28 | 1.02 | 0.96 | 1.28 |

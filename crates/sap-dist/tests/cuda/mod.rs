@@ -21,10 +21,6 @@ use std::sync::OnceLock;
 /// A check.
 type Check = fn() -> Result<(), Failed>;
 
-/// The devices. While none of them is closed, the ranks of the next check, which are threads that
-/// come and go, need not open them again: that takes up to two seconds.
-static OPEN: OnceLock<Vec<gpu::Device>> = OnceLock::new();
-
 /// Opens all devices.
 fn open() -> gpu::Result<Vec<gpu::Device>> {
     let first = gpu::Device::first()?;
@@ -39,7 +35,10 @@ pub fn trials() -> Vec<Trial> {
     trials.extend(nccl::trials());
     let error = match open() {
         Ok(devices) => {
-            OPEN.get_or_init(|| devices);
+            // The ranks of a check are threads that come and go. While the process keeps the
+            // devices open, none of them is closed and opened again.
+            static KEPT: OnceLock<Vec<gpu::Device>> = OnceLock::new();
+            KEPT.get_or_init(|| devices);
             return trials;
         }
         Err(error) => error,

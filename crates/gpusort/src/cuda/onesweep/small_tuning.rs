@@ -50,9 +50,9 @@ pub(super) const SHAPES: &[SmallShape] = &[
 
 /// Max keys of any shape.
 pub(super) const LIMIT: u64 = 1 << 20;
-/// Max keys if an element has more than four bytes. Uniform
-/// keys take the same time either way at 2^20. Uneven keys take 87 µs in one launch, where shared
-/// memory is too small for their parts, and 63 µs otherwise.
+/// Max keys if an element has more than four bytes. Uniform keys take the same time either way at
+/// 2^20. Uneven keys take 87 µs in one launch, where shared memory is too small for their parts,
+/// and 63 µs otherwise.
 pub(super) const WIDE_LIMIT: u64 = 1 << 19;
 /// The smallest tile of a grid, in keys. Not measured.
 pub(super) const MIN_TILE: u64 = 256;
