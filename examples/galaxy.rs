@@ -1,6 +1,6 @@
 //! Two galaxies meet: `cargo run --release -p radsweep-scenes --example galaxy [BODIES]`.
 //!
-//! With `--features cuda` the bodies stay on an NVIDIA GPU if there is one. It can take 65536.
+//! With `--features cuda` the bodies stay on an NVIDIA GPU if there is one. It can take 262144.
 
 use radsweep::{BroadPhase, Config};
 use radsweep_common::numbers::count;

@@ -145,18 +145,24 @@ fn particles_live_on_the_device() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A galaxy moves on the device nearly as on the CPU, whose tree approximates the sum, and its
-/// centre of mass does not move.
-///
+/// A galaxy moves on the device nearly as on the CPU, whose tree is the same but opens more nodes
+/// for some bodies and fewer for others, and its centre of mass does not move.
+fn galaxy_lives_on_the_device() -> Result<(), Failed> {
+    // Trees of one level, of two, of three that one launch builds, and of more launches.
+    let (few, all): (_, &[usize]) = if quick() {
+        (700, &[2, 40, 700, 4000])
+    } else {
+        (20_000, &[2, 40, 700, 20_000, 300_000])
+    };
+    all.iter()
+        .try_for_each(|&bodies| galaxy_of(bodies, if bodies == few { 120 } else { COMPARED }))
+}
+
 /// Few frames are compared: each bounce multiplies the differences, and after a hundred frames most
 /// bodies have bounced.
-fn galaxy_lives_on_the_device() -> Result<(), Failed> {
-    const COMPARED: usize = 20;
-    let (bodies, count) = if quick() {
-        (700, COMPARED)
-    } else {
-        (20_000, 120)
-    };
+const COMPARED: usize = 20;
+
+fn galaxy_of(bodies: usize, count: usize) -> Result<(), Failed> {
     let (mut scene, mut broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cuda)?;
     let (mut near, mut near_broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cpu)?;
     scene.step(&mut broad_phase)?;
@@ -183,7 +189,7 @@ fn galaxy_lives_on_the_device() -> Result<(), Failed> {
         .map(|(a, b)| distance(a, b))
         .collect();
     apart.sort_by(f64::total_cmp);
-    let (most, allowed) = (apart[bodies * 9 / 10], 0.02);
+    let (most, allowed) = (apart[bodies * 9 / 10], 0.01);
     // The masses of `crates/scenes/src/galaxy.rs`: two fifths are in the centre, the other bodies
     // share the rest evenly.
     let half = bodies / 2;
@@ -203,10 +209,16 @@ fn galaxy_lives_on_the_device() -> Result<(), Failed> {
         }
     }
     let drift = sum.iter().map(|along| along * along).sum::<f64>().sqrt() / way;
-    if most > allowed || drift > 1e-3 || pairs == 0 || way <= 0.0 {
-        return Err(
-            format!("{most} from the CPU's, {drift} of {way} drifted, {pairs} pairs").into(),
-        );
+    let touching = pairs > 0 || bodies < 100;
+    eprintln!(
+        "XX {bodies}: {most} {drift} {way} {pairs}, worst {:?}",
+        apart.last()
+    );
+    if most > allowed || drift > 1e-5 || !touching || way <= 0.0 {
+        return Err(format!(
+            "{bodies} bodies: {most} from the CPU's, {drift} of {way} drifted, {pairs} pairs"
+        )
+        .into());
     }
     Ok(())
 }

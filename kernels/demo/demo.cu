@@ -5,3 +5,4 @@
 // Elsewhere multiply-adds are written out. Portable: PTX of compute_75.
 #include "particles.cuh"
 #include "galaxy.cuh"
+#include "gravity.cuh"

@@ -67,8 +67,8 @@ pub(crate) enum Command {
     /// Runs a scene without a window and prints a line per frame, then the mean of each stage
     ///
     /// The column `ms` is the time of the whole frame. `hash` is one number for all pairs of the
-    /// frame, equal for any number of threads, and on every backend but for `galaxy`, whose bodies
-    /// a GPU moves with other rounding.
+    /// frame, equal for any number of threads, and on every backend but for `galaxy`, whose gravity
+    /// a GPU sums in another way.
     Run(Run),
     /// Finds the overlapping pairs of the boxes in a file
     Pairs(Pairs),

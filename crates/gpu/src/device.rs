@@ -10,7 +10,8 @@ use crate::driver::{self, CUcontext, CUdevice, CUmemPoolProps, CUmemoryPool, dri
 use crate::{Error, Result};
 
 /// A device of this machine, ready for work. Its primary context is retained as long as any handle
-/// of it lives, or anything made with one.
+/// of it lives, or anything made with one. Then it is closed, and to open it again takes 0.4 to 2
+/// seconds where it is busy, so a program should keep a handle.
 ///
 /// The CUDA runtime uses the same context, so memory and streams can be shared with other libraries
 /// in the process. Every call of this crate makes the context current on the calling thread. All

@@ -1,9 +1,10 @@
 //! The scene `galaxy`: two galaxies meet. Bodies attract each other by gravity and bounce where
 //! they touch.
 //!
-//! Gravity is summed over all bodies on CUDA (`kernels/demo/galaxy.cuh`), and by a tree on the CPU
-//! ([`super::barnes_hut`]). The integration is leapfrog (half a kick, a step, the other half),
-//! which conserves the energy of orbits; bodies bounce between the halves.
+//! Gravity is summed by a tree, on the CPU ([`super::barnes_hut`]) and on CUDA
+//! (`kernels/demo/gravity.cuh`); on `wgpu`, over all bodies. The integration is leapfrog (half a
+//! kick, a step, the other half), which conserves the energy of orbits; bodies bounce between the
+//! halves.
 
 use super::act::{Action, Added, Blast, Held, Refusal};
 use super::barnes_hut::Tree;

@@ -2,8 +2,8 @@
 //!
 //! The same seed gives the same scene in every run and with any number of threads: random numbers
 //! come from Xoshiro256++ (`rand::rngs::Xoshiro256PlusPlus`), an entity's box index never changes,
-//! and systems process the pairs in sorted order. Scenes that move on a GPU (`galaxy` on CUDA;
-//! `particles` and `galaxy` on `wgpu`) differ by rounding. Rendering is done elsewhere.
+//! and systems process the pairs in sorted order. On a GPU `galaxy` sums its gravity in another
+//! way, and on `wgpu` `particles` differs by rounding. Rendering is done elsewhere.
 //!
 //! ```
 //! use radsweep_scenes::{Kind, Options, Scene};
@@ -84,9 +84,9 @@ impl Scene {
     /// Builds a scene on the device of the broad phase, if both support it; else as [`Scene::new`].
     ///
     /// The scenes `particles` and `galaxy` can run on a device: their bodies, boxes and pairs stay
-    /// there. `particles` gives the same bits as on the CPU. `galaxy` sums the gravity of all
-    /// bodies instead of using a tree. Such a scene can be stepped only with broad phases on that
-    /// device.
+    /// there. `particles` gives the same bits as on the CPU. In `galaxy` more bodies go through the
+    /// tree together, so their gravity differs by some tenths of a percent. Such a scene can be
+    /// stepped only with broad phases on that device.
     ///
     /// ```
     /// use radsweep_scenes::{Kind, Options, Scene};

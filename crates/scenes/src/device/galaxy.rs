@@ -1,23 +1,17 @@
 //! The scene `galaxy` on a device, with the kernels of `kernels/demo/galaxy.cuh`.
 
 use super::bodies::{Bodies, linear, module};
+use super::gravity::Gravity;
 use super::neighbours::Neighbours;
 use crate::galaxy::{self, RULES};
 use crate::{Error, Instance, Picture};
 use glam::{Vec4, Vec4Swizzles};
-use radsweep::gpu::{Buffer, ByValue, Kernel, Launch, Slice, Stages, Stream, args};
+use radsweep::gpu::{Buffer, ByValue, Kernel, Slice, Stages, Stream, args};
 use radsweep::{Aabb, Pair};
-
-/// Threads of a block of the gravity kernel, and the bodies whose acceleration it sums.
-const GRAVITY_THREADS: u32 = 128;
-const GRAVITY_BODIES: usize = 256;
-/// Min blocks of the gravity kernel per multiprocessor: enough warps to hide latency.
-const GRAVITY_BLOCKS: usize = 8;
 
 /// The bodies of the scene in device memory.
 pub(crate) struct Galaxy {
     step: Kernel,
-    gravity: Kernel,
     kick: Kernel,
     partner: Kernel,
     bounce: Kernel,
@@ -25,9 +19,7 @@ pub(crate) struct Galaxy {
     /// Velocities and radii before and after the bounces; the two alternate.
     moves: [Buffer<Vec4>; 2],
     pulls: Buffer<Vec4>,
-    /// Bodies that a block of the gravity kernel sums over, and the sums of each such part.
-    share: usize,
-    parts: Buffer<Vec4>,
+    gravity: Gravity,
     partners: Buffer<u32>,
     boxes: Buffer<Aabb>,
     neighbours: Neighbours,
@@ -37,21 +29,15 @@ impl Galaxy {
     pub fn new(stream: &Stream, bodies: &galaxy::Bodies) -> Result<Self, Error> {
         let module = module(stream.device())?;
         let n = bodies.at.len();
-        let blocks = stream.device().info().multiprocessors as usize * GRAVITY_BLOCKS;
-        let parts = blocks.div_ceil(n.div_ceil(GRAVITY_BODIES));
-        let tile = GRAVITY_THREADS as usize;
-        let share = n.div_ceil(parts).next_multiple_of(tile);
         Ok(Self {
             step: module.kernel("demo_move")?,
-            gravity: module.kernel("demo_gravity")?,
             kick: module.kernel("demo_kick")?,
             partner: module.kernel("demo_partner")?,
             bounce: module.kernel("demo_bounce")?,
             at: stream.from_slice(&bodies.at)?,
             moves: [stream.from_slice(&bodies.moves)?, stream.alloc(n)?],
             pulls: stream.alloc_zeroed(n)?,
-            share,
-            parts: stream.alloc(n * n.div_ceil(share))?,
+            gravity: Gravity::new(stream, &module, n)?,
             partners: stream.alloc(n)?,
             boxes: stream.from_slice(&vec![Aabb::EMPTY; n])?,
             neighbours: Neighbours::new(stream, &module, n)?,
@@ -90,31 +76,19 @@ impl Bodies for Galaxy {
         stages: &mut Stages,
     ) -> radsweep::Result<()> {
         let n = self.at.len();
-        let count = n.div_ceil(self.share) as u32;
         stages.mark(stream, "gravity")?;
-        let blocks = (n.div_ceil(GRAVITY_BODIES) as u32, count, 1);
-        let launch = Launch::new(blocks, (GRAVITY_THREADS, 1, 1));
         let [moves, after] = &mut self.moves;
-        // SAFETY: as in `place`; the buffer has a sum for each body and part.
+        let pulls = self.pulls.slice_mut();
+        let soft = RULES.softening;
+        let drift = self.gravity.find(stream, self.at.slice(), pulls, soft)?;
+        // SAFETY: as in `place`.
         unsafe {
-            stream.launch(
-                &self.gravity,
-                &launch,
-                &args![
-                    self.at.slice(),
-                    self.parts.slice_mut(),
-                    n as u32,
-                    self.share as u32,
-                    RULES.softening * RULES.softening
-                ],
-            )?;
             stream.launch(
                 &self.kick,
                 &linear(n),
                 &args![
-                    self.parts.slice(),
-                    count,
                     self.pulls.slice_mut(),
+                    drift,
                     moves.slice_mut(),
                     n as u32,
                     RULES.frame

@@ -3,5 +3,6 @@
 
 pub(super) mod bodies;
 pub(super) mod galaxy;
+mod gravity;
 mod neighbours;
 pub(super) mod particles;
