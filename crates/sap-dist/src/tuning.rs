@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 /// Two axes may be cut once the copies with one axis exceed a part of the boxes, one in `THIN`. In
-/// 64 slabs of 10 million uniform boxes 21 % are copies (counted); the time is not measured.
+/// 64 slabs of 10 million uniform boxes 20 % are copies, by the formula of `docs/distributed.md`.
+/// The time is not measured.
 pub(crate) const THIN: u128 = 5;
 /// The samples that a rank gives for new cuts: with 512, a slab of 4 ranks has its share of the
 /// work to some 5 %.

@@ -6,9 +6,11 @@ use common::random::uniform_in;
 use common::{LIMIT, Scene};
 use sap::{Aabb, Filter, OnInvalid, OverlapRule};
 use sap_dist::{
-    Cause, Config, Distributed, Error, Frame, List, Pair, Reduce, Threads, Transport,
+    Cause, Config, Distributed, Error, Frame, List, Pair, Reduce, Threads, Traffic, Transport,
     TransportError, sort_pairs,
 };
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const CUBE: Aabb = Aabb::new([0.0; 3], [1.0; 3]);
@@ -328,6 +330,258 @@ fn a_rank_that_hangs_ends_in_a_time_limit() {
         assert_eq!(after, Err(error));
         assert_eq!(pairs, 3);
     }
+}
+
+/// The calls of an update between ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Gather,
+    Exchange,
+}
+
+/// What a rank does at a call.
+#[derive(Debug, Clone, Copy)]
+enum Stop {
+    /// It does not join, and its thread ends.
+    Leave,
+    /// It does not join before the others have given up.
+    Hang,
+    /// It joins, and its thread ends before it has read what came.
+    Forget,
+}
+
+/// The transport of a rank that stops at a call of the second update.
+struct Stopping<'a> {
+    inner: &'a mut Threads,
+    calls: Vec<Call>,
+    stop: Option<(usize, Stop)>,
+    /// How many others have failed.
+    failed: &'a AtomicUsize,
+}
+
+impl Stopping<'_> {
+    /// What a rank has as an error that does not know what the others have received.
+    const STOPPED: TransportError = TransportError::Library {
+        call: "stop",
+        code: 1,
+    };
+
+    fn make<R>(
+        &mut self,
+        call: Call,
+        make: impl FnOnce(&mut Threads) -> Result<R, TransportError>,
+    ) -> Result<R, TransportError> {
+        let number = self.calls.len();
+        self.calls.push(call);
+        match self.stop.filter(|&(at, _)| at == number) {
+            Some((_, Stop::Leave)) => Err(Self::STOPPED),
+            Some((_, Stop::Forget)) => make(self.inner).and(Err(Self::STOPPED)),
+            Some((_, Stop::Hang)) => {
+                let start = Instant::now();
+                let others = self.inner.size() - 1;
+                while self.failed.load(Ordering::SeqCst) < others && start.elapsed() < LIMIT {
+                    std::thread::yield_now();
+                }
+                make(self.inner)
+            }
+            None => make(self.inner),
+        }
+    }
+}
+
+impl Transport for Stopping<'_> {
+    fn rank(&self) -> usize {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+
+    fn all_gather(&mut self, words: &[u64]) -> Result<Vec<u64>, TransportError> {
+        self.make(Call::Gather, |inner| inner.all_gather(words))
+    }
+
+    fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, TransportError> {
+        self.make(Call::Exchange, |inner| inner.exchange(outgoing))
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.inner.traffic()
+    }
+}
+
+/// What is left of a rank whose thread has ended.
+struct Rest {
+    broad_phase: Distributed,
+    /// Its pairs after the first update.
+    before: Vec<Pair>,
+    /// The calls of the first update, and those of the second.
+    calls: [Vec<Call>; 2],
+    second: Result<(), Error>,
+    took: Duration,
+}
+
+/// Two frames of three ranks. In the second the boxes have moved, and other ranks bring them.
+fn two_frames() -> [Scene; 2] {
+    let first = Scene::dealt(uniform_in(300, [6.0; 3], 9));
+    let mut second = Scene::dealt(uniform_in(300, [6.0; 3], 10));
+    second.origins.iter_mut().for_each(|origin| *origin += 1);
+    [first, second]
+}
+
+/// Updates three ranks twice. In the second update rank 1 stops at a call. All threads end.
+fn stop(scenes: &[Scene; 2], limit: Duration, stop: Option<(usize, Stop)>) -> Vec<Rest> {
+    let failed = AtomicUsize::new(0);
+    let run = |inner: &mut Threads| {
+        let rank = inner.rank();
+        let mut transport = Stopping {
+            inner,
+            calls: Vec::new(),
+            stop: None,
+            failed: &failed,
+        };
+        let mut broad_phase = Distributed::new(Config::default()).expect("the CPU is there");
+        let first = scenes[0].part(rank, 3);
+        broad_phase
+            .update(&mut transport, first.frame())
+            .expect("all join");
+        let before = broad_phase.pairs().to_vec();
+        let of_first = std::mem::take(&mut transport.calls);
+        transport.stop = stop.filter(|_| rank == 1);
+        let part = scenes[1].part(rank, 3);
+        let started = Instant::now();
+        let second = broad_phase.update(&mut transport, part.frame()).map(drop);
+        let took = started.elapsed();
+        if rank != 1 {
+            failed.fetch_add(1, Ordering::SeqCst);
+        }
+        Rest {
+            broad_phase,
+            before,
+            calls: [of_first, transport.calls],
+            second,
+            took,
+        }
+    };
+    Threads::run(3, limit, run).expect("threads start")
+}
+
+/// Makes the second update on new threads. Returns what each rank found, or its error.
+fn update_again(rests: &mut [Rest], scene: &Scene, clear: bool) -> Vec<Result<Vec<Pair>, Error>> {
+    let ranks: Vec<_> = rests.iter_mut().map(Mutex::new).collect();
+    let run = |transport: &mut Threads| {
+        let rank = transport.rank();
+        let mut rest = ranks[rank].lock().expect("nothing panics with it");
+        if clear {
+            rest.broad_phase.clear();
+        }
+        let part = scene.part(rank, 3);
+        rest.broad_phase.update(transport, part.frame())?;
+        let pairs = rest.broad_phase.pairs().to_vec();
+        assert!(!clear || rest.broad_phase.started() == pairs);
+        Ok(pairs)
+    };
+    Threads::run(3, LIMIT, run).expect("threads start")
+}
+
+/// Checks that after `clear` the next update of all ranks is right.
+fn all_recover(rests: &mut [Rest], scene: &Scene) {
+    let parts = update_again(rests, scene, true).into_iter();
+    let mut pairs = parts
+        .collect::<Result<Vec<_>, _>>()
+        .expect("all join")
+        .concat();
+    pairs.sort_unstable();
+    assert_eq!(pairs, scene.expected(&Config::default()));
+}
+
+/// The calls of the second update: all of them, up to the end.
+fn calls_of_the_second(scenes: &[Scene; 2]) -> Vec<Call> {
+    let whole = stop(scenes, LIMIT, None);
+    assert!(whole.iter().all(|rest| rest.second == Ok(())));
+    let [_, calls] = &whole[0].calls;
+    // Boxes, pairs, and twice the events of boxes that others bring now. Before them the frames
+    // are told, and samples if the cuts are tried again.
+    let told = calls.iter().take_while(|&&call| call == Call::Gather);
+    let (told, rest) = calls.split_at(told.count());
+    assert!((1..=2).contains(&told.len()), "{calls:?}");
+    let [exchanges @ .., Call::Gather] = rest else {
+        panic!("{calls:?}");
+    };
+    assert_eq!(exchanges, [Call::Exchange; 4]);
+    calls.clone()
+}
+
+/// Stops rank 1 at each call of an update: at the frames, between the exchanges, and in the last
+/// gather. The other ranks keep the last result and name rank 1.
+fn stop_at_every_call(how: Stop, limit: Duration, error: impl Fn(u64) -> TransportError) {
+    let waits = match how {
+        Stop::Hang => limit,
+        _ => Duration::ZERO,
+    };
+    let scenes = two_frames();
+    for at in 0..calls_of_the_second(&scenes).len() {
+        let mut rests = stop(&scenes, limit, Some((at, how)));
+        for (rank, rest) in rests.iter().enumerate() {
+            let [first, second] = &rest.calls;
+            assert_eq!(
+                second.len(),
+                at + 1,
+                "{how:?} at {at}: rank {rank} stops there"
+            );
+            let call = (first.len() + at) as u64;
+            if rank != 1 {
+                let expected = Err(Error::Transport(error(call)));
+                assert_eq!(rest.second, expected, "{how:?} at {at}: rank {rank}");
+                let most = waits + Duration::from_secs(10); // on a busy machine
+                assert!(rest.took < most, "{how:?} at {at}: {:?}", rest.took);
+            }
+            assert!(matches!(rest.second, Err(Error::Transport(_))));
+            assert_eq!(rest.broad_phase.pairs(), rest.before, "{how:?} at {at}");
+        }
+        assert!(rests.iter().any(|rest| !rest.before.is_empty()));
+        all_recover(&mut rests, &scenes[1]);
+    }
+}
+
+#[test]
+fn a_rank_may_leave_at_every_call_of_an_update() {
+    stop_at_every_call(Stop::Leave, LIMIT, |call| TransportError::Left {
+        rank: 1,
+        call,
+    });
+}
+
+#[test]
+fn a_rank_may_hang_at_every_call_of_an_update() {
+    let limit = Duration::from_millis(300);
+    stop_at_every_call(Stop::Hang, limit, |call| TransportError::Timeout {
+        rank: 1,
+        call,
+        limit_ms: 300,
+    });
+}
+
+/// Then the others have the new result already.
+#[test]
+fn a_rank_that_leaves_at_the_very_end_is_out_of_step() {
+    let scenes = two_frames();
+    let last = calls_of_the_second(&scenes).len() - 1;
+    let mut rests = stop(&scenes, LIMIT, Some((last, Stop::Forget)));
+    for (rank, rest) in rests.iter().enumerate() {
+        let kept = rest.broad_phase.pairs() == rest.before;
+        assert_eq!((kept, rest.second.is_err()), (rank == 1, rank == 1));
+    }
+    let cause = Cause::OutOfStep {
+        updates: 1,
+        expected: 2,
+    };
+    for again in update_again(&mut rests, &scenes[1], false) {
+        let cause = cause.clone();
+        assert_eq!(again, Err(Error::Rank { rank: 1, cause }));
+    }
+    all_recover(&mut rests, &scenes[1]);
 }
 
 #[test]
