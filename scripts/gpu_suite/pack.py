@@ -52,8 +52,8 @@ def pack():
     packages = {p["name"]: p for p in cargo("metadata", "--no-deps", "--format-version", "1")[0]["packages"] if p["name"] in PACKAGES}
     targets = [(name, t["name"], t["kind"][0]) for name in PACKAGES for t in packages[name]["targets"]]
     tests = {f"{package}.{name}": (package, name) for package, name, kind in targets if kind == "test" and name.startswith("cuda_")}
-    benches = {name: (package, name) for package, name, kind in targets if kind == "bench" and name in BENCHES}
-    unlike = set(tests) ^ {binary_of(name) for name in BINARIES} | set(benches) ^ (set(BENCHES) - {"cub"})
+    benches = {name: (package, name) for package, name, kind in targets if kind == "bench" and name in map(binary_of, BENCHES)}
+    unlike = set(tests) ^ set(map(binary_of, BINARIES)) | set(benches) ^ (set(map(binary_of, BENCHES)) - {"cub"})
     if unlike:
         sys.exit(f"gpu-suite: cargo and scripts/gpu_suite/parts.py do not both have {', '.join(sorted(unlike))}")
 

@@ -54,6 +54,10 @@ def of_sorts(family, images, more=()):
     return f"gpusort.cuda_sort/{family}", (ONESWEEP + images, [*SORTS, *more], [*SORT_TESTS, *(f"crates/gpusort/tests/cuda/{file}.rs" for file in TEST_FILES.get(family, [family]))])
 
 
+# The tests of several devices see all of the machine.
+ON_ALL_DEVICES = "radsweep-dist.cuda_dist"
+
+
 def binary_of(name):
     """Returns the binary that a part runs."""
     return name.partition("/")[0]
@@ -97,12 +101,13 @@ VULKAN_BINARIES = {
     "gpusort.wgpu_sort": [*ON_WGPU, "crates/gpusort/tests/common", "crates/gpusort/tests/wgpu_sort.rs"],
     "radsweep-sap.wgpu_sap": [*ON_WGPU, "crates/sap/src", "crates/sap/tests/common", "crates/sap/tests/wgpu", "crates/sap/tests/wgpu_sap.rs"],
 }
-# The benches: those that print one JSON object per line, and CUB's. Lines with the `what` and
-# `n` of a CUB line are compared with it.
+# The benches: those that print one JSON object per line, and CUB's. What follows a slash is an
+# option. Lines with the `what` and `n` of a CUB line are compared with it.
 BENCHES = {
     "bench_onesweep": (ONESWEEP, [*SORTS, "crates/gpusort/benches/bench_onesweep.rs"]),
     "bench_nearly_sorted": (ONESWEEP, [*SORTS, "crates/gpusort/benches/bench_nearly_sorted.rs"]),
     "bench_sweep": (["*"], [*PAIRS, "crates/sap/benches/bench_sweep.rs"]),
+    "bench_sweep/scenes": (["*"], [*PAIRS, "crates/sap/benches/bench_sweep.rs"]),
     "cub": ([], ["benches/cub/cub_sort.cu"]),
 }
 SCENE_PROGRAM = "radsweep"

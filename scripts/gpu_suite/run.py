@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import record as records
-from .parts import BENCH, BENCHES, BINARIES, KINDS, MEMCHECK, RACECHECK, ROOT, SANITIZERS, SCENE_PROGRAM, SCENES, TESTS, VULKAN, VULKAN_BINARIES, binary_of, family_of
+from .parts import BENCH, BENCHES, BINARIES, KINDS, MEMCHECK, ON_ALL_DEVICES, RACECHECK, ROOT, SANITIZERS, SCENE_PROGRAM, SCENES, TESTS, VULKAN, VULKAN_BINARIES, binary_of, family_of
 from .schedule import guess, in_order, jobs_of, learn, spread, wanted_trials
 
 PACK = ROOT / ".gpu"
@@ -218,7 +218,7 @@ class Run:
         if job.kind in SANITIZERS:
             options, clean = TOOLS[job.kind]
             command = [self.tool("compute-sanitizer"), "--tool", job.kind, "--error-exitcode", "99", *options, *command]
-        done = self.call(job.kind, command, CUDA_VISIBLE_DEVICES=str(device), **choice(job.kind, job.name))
+        done = self.call(job.kind, command, CUDA_VISIBLE_DEVICES=visible(job, device, self.devices), **choice(job.kind, job.name))
         counts = tally(done.out)
         summaries = re.findall(r"=+ ((?:ERROR|RACECHECK) SUMMARY: .*)", done.out + done.err)
         is_clean = job.kind not in SANITIZERS or summaries and all(re.match(clean, summary) for summary in summaries)
@@ -271,7 +271,7 @@ class Run:
     def bench(self, name, record):
         """Runs a bench alone on the first device and returns its lines; CUB's uses the sizes of the
         others."""
-        command = [PACK / "benches" / name]
+        command = [PACK / "benches" / binary_of(name), *(f"--{option}" for option in name.split("/")[1:])]
         if name == "cub":
             program = self.cub()
             if not program:
@@ -300,6 +300,12 @@ class Run:
         source = ROOT / "benches" / "cub" / "cub_sort.cu"
         done = self.call(BENCH, [nvcc, "-O3", "-std=c++17", "-arch=native", *headers, source, "-o", program])
         return program if done.code == 0 else self.fail(f"the CUB bench does not compile: {done.why()} {last(done.err)}")
+
+
+def visible(job, device, devices):
+    """Returns the devices that a job sees, its own first."""
+    others = range(devices) if job.kind == TESTS and job.name == ON_ALL_DEVICES else []
+    return ",".join(map(str, [device, *(other for other in others if other != device)]))
 
 
 def choice(kind, name):

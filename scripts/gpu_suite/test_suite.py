@@ -86,7 +86,7 @@ class Sources(unittest.TestCase):
             vulkan = {(VULKAN, name) for name in parts.VULKAN_BINARIES}
             everything = {part for part in before if part != (BENCH, "cub")} - vulkan
             whole = {(kind, name) for kind in (TESTS, MEMCHECK) for name in ("radsweep-sap.cuda_sap", "radsweep-dist.cuda_dist", "radsweep-cli.cuda_program")}
-            whole |= {(parts.SCENES, "radsweep"), (BENCH, "bench_sweep")}
+            whole |= {(parts.SCENES, "radsweep"), (BENCH, "bench_sweep"), (BENCH, "bench_sweep/scenes")}
             rust = lambda found: {part for part in found if part[0] != RACECHECK}
             raced = lambda found: {name for kind, name in found if kind == RACECHECK}
             self.assertEqual(changed("crates/gpu/src/stream.rs"), rust(everything))
@@ -268,6 +268,15 @@ class Figures(unittest.TestCase):
         self.assertRegex(now, r"\n\| \| 1,000,000 \|.*\| 1\.2 ms \| 1\.2 ms \|")
         self.assertEqual(figures.filled(page, {}), page)
         self.assertEqual(figures.filled(page, record_of("NVIDIA of another page")), page)
+
+
+class Devices(unittest.TestCase):
+    def test_tests_of_several_devices_see_all_of_them(self):
+        job = lambda kind, name: SimpleNamespace(kind=kind, name=name)
+        self.assertEqual(run.visible(job(TESTS, "radsweep-dist.cuda_dist"), 1, 3), "1,0,2")
+        self.assertEqual(run.visible(job(MEMCHECK, "radsweep-dist.cuda_dist"), 1, 3), "1")
+        self.assertEqual(run.visible(job(TESTS, GPU), 2, 3), "2")
+        self.assertIn(parts.ON_ALL_DEVICES, parts.BINARIES)
 
 
 class WholeRun(unittest.TestCase):
