@@ -1,14 +1,13 @@
 //! The ranks of mpirun against one engine: pairs, events, sorts, and a rank that hangs. Run by
 //! `scripts/mpi-test`.
 
-#[path = "../../crates/sap/tests/common/random.rs"]
-#[allow(dead_code)]
-mod random;
+mod common;
 
-use random::{Random, uniform_in};
+use common::random::Random;
+use common::{compare, frame, part};
 use sap::{Aabb, BroadPhase, OverlapRule};
 use sap_dist::{
-    Cause, Config, Distributed, Error, Frame, Pair, Reduce, Transport, TransportError, sort_pairs,
+    Cause, Config, Distributed, Error, Frame, Reduce, Transport, TransportError, sort_pairs,
 };
 use sap_mpi::Mpi;
 use std::time::Duration;
@@ -56,16 +55,9 @@ fn calls(transport: &mut Mpi) {
     assert!(incoming == (0..size).map(expected).collect::<Vec<_>>());
 }
 
-fn frame(number: usize) -> Vec<Aabb> {
-    let shrink = 1.0 - 0.1 * number as f32;
-    let mut boxes = uniform_in(5000, [40.0 * shrink * shrink, 20.0, 15.0], 4);
-    boxes[9] = Aabb::new([f32::NEG_INFINITY; 3], [f32::INFINITY; 3]);
-    boxes
-}
-
 /// Frames that move, compared with one engine on every rank.
 fn pairs(transport: &mut Mpi) {
-    let (rank, size) = (transport.rank(), transport.size());
+    let size = transport.size();
     for rule in [OverlapRule::Closed, OverlapRule::Open] {
         let mut one = BroadPhase::new(sap::Config {
             rule,
@@ -79,34 +71,19 @@ fn pairs(transport: &mut Mpi) {
         .expect("an engine");
         let mut cuts = 0;
         for number in 0..6 {
-            let boxes = frame(number);
+            let boxes = frame(5000, number);
             one.update(&boxes).expect("the boxes are valid");
-            let own: Vec<u64> = (0..boxes.len() as u64)
-                .filter(|&i| (i + number as u64) as usize % size == rank)
-                .collect();
-            let part: Vec<Aabb> = own.iter().map(|&i| boxes[i as usize]).collect();
+            let (ids, boxes) = part(&boxes, number, transport);
             let report = broad_phase
-                .update(transport, Frame::with_ids(&own, &part))
+                .update(transport, Frame::with_ids(&ids, &boxes))
                 .expect("all are there");
             cuts += usize::from(report.new_cuts);
             let found = [
                 broad_phase.pairs(),
                 broad_phase.started(),
                 broad_phase.ended(),
-            ]
-            .map(<[Pair]>::to_vec);
-            let expected = [one.pairs(), one.started(), one.ended()];
-            for (found, expected) in found.iter().zip(expected) {
-                let all = transport.exchange(vec![bytemuck::cast_slice(found).to_vec(); size]);
-                let all: Vec<u8> = all.expect("all are there").concat();
-                let mut all: Vec<Pair> = bytemuck::pod_collect_to_vec(&all);
-                all.sort_unstable();
-                let expected = expected.iter().map(|pair| Pair {
-                    a: pair.a.into(),
-                    b: pair.b.into(),
-                });
-                assert!(all.into_iter().eq(expected), "frame {number} {rule:?}");
-            }
+            ];
+            compare(transport, found.map(<[_]>::to_vec), &one);
         }
         assert!(size == 1 || cuts > 1, "{cuts} new cuts");
     }
