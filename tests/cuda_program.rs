@@ -210,10 +210,6 @@ fn galaxy_of(bodies: usize, count: usize) -> Result<(), Failed> {
     }
     let drift = sum.iter().map(|along| along * along).sum::<f64>().sqrt() / way;
     let touching = pairs > 0 || bodies < 100;
-    eprintln!(
-        "XX {bodies}: {most} {drift} {way} {pairs}, worst {:?}",
-        apart.last()
-    );
     if most > allowed || drift > 1e-5 || !touching || way <= 0.0 {
         return Err(format!(
             "{bodies} bodies: {most} from the CPU's, {drift} of {way} drifted, {pairs} pairs"

@@ -3,7 +3,8 @@
 use crate::transport::{Mpi, check};
 use gpu::{Slice, SliceMut, Stream};
 use mpi::ffi::{self, MPI_Request};
-use mpi::traits::AsRaw;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{AsRaw, Communicator, FromRaw};
 use sap_dist::{DeviceTransport, Reduce, Staged, Traffic, Transport, TransportError};
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -26,11 +27,11 @@ const TAG: c_int = 2;
 /// of [`gpu`] is of pools, which many versions of MPI cannot share between processes.
 ///
 /// A direct exchange waits on the host for the stream of the rank, since MPI knows no streams, and
-/// then for the other ranks. Each message has the time limit of [`Mpi`], and each GiB of a longer
-/// one. A device that hangs has no limit.
+/// then for the other ranks. Each message, or each GiB of a longer one, may take the time limit of
+/// [`Mpi`]. A device that hangs has no limit.
 ///
 /// MPI may use the window of an exchange that failed until the process ends, so it is never freed.
-/// Such a process should end by `Communicator::abort` of its world.
+/// Such a process should end by [`DeviceMpi::abort`].
 ///
 /// ```no_run
 /// use sap::Aabb;
@@ -49,7 +50,11 @@ const TAG: c_int = 2;
 /// println!("{}", broad_phase.update(&mut transport, frame)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct DeviceMpi(Way);
+pub struct DeviceMpi {
+    way: Way,
+    /// That of `way`, which lives as long.
+    communicator: ManuallyDrop<SimpleCommunicator>,
+}
 
 enum Way {
     Direct(Mpi, Option<Window>),
@@ -66,27 +71,37 @@ impl DeviceMpi {
         let mut mpi = mpi;
         let mut aware = [u64::from(is_cuda_aware())];
         mpi.all_reduce(&mut aware, Reduce::Min)?;
-        Ok(Self(match aware {
-            [0] => Way::Staged(Staged::new(mpi)),
-            _ => Way::Direct(mpi, None),
-        }))
+        // SAFETY: the communicator stays until the end of MPI, and is not freed here.
+        let communicator = unsafe { SimpleCommunicator::from_raw(mpi.communicator.as_raw()) };
+        Ok(Self {
+            communicator: ManuallyDrop::new(communicator),
+            way: match aware {
+                [0] => Way::Staged(Staged::new(mpi)),
+                _ => Way::Direct(mpi, None),
+            },
+        })
     }
 
     /// Returns whether MPI itself moves the memory of devices. It is the same on all ranks.
     #[must_use]
     pub const fn is_direct(&self) -> bool {
-        matches!(self.0, Way::Direct(..))
+        matches!(self.way, Way::Direct(..))
+    }
+
+    /// Ends all processes of the communicator at once.
+    pub fn abort(&self) -> ! {
+        self.communicator.abort(1)
     }
 
     fn below(&self) -> &dyn Transport {
-        match &self.0 {
+        match &self.way {
             Way::Direct(mpi, _) => mpi,
             Way::Staged(staged) => staged,
         }
     }
 
     fn below_mut(&mut self) -> &mut dyn Transport {
-        match &mut self.0 {
+        match &mut self.way {
             Way::Direct(mpi, _) => mpi,
             Way::Staged(staged) => staged,
         }
@@ -122,7 +137,7 @@ impl DeviceTransport for DeviceMpi {
         outgoing: &[Slice<u8>],
         incoming: &mut [SliceMut<u8>],
     ) -> Result<(), TransportError> {
-        match &mut self.0 {
+        match &mut self.way {
             Way::Direct(mpi, window) => {
                 mpi.call(|mpi| mpi.exchange_direct(window, stream, (outgoing, incoming)))
             }

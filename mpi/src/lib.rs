@@ -1,4 +1,4 @@
-//! The transport of `sap_dist` over MPI. Messages are staged in host memory.
+//! The transport of `sap_dist` over MPI: [`Mpi`] sends memory of the host.
 //!
 //! ```no_run
 //! use sap::Aabb;
@@ -15,8 +15,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A process whose transport failed should end with [`Mpi::abort`]: MPI waits for all ranks in its
-//! own end, and some may never come.
+//! A process whose transport failed should end with [`Mpi::abort`], since `MPI_Finalize` waits for
+//! all ranks, and some may never come.
 //!
 //! With the feature `cuda`, `DeviceMpi` moves memory between CUDA devices: directly by an MPI that
 //! can read it, else over the host. `sap_dist::Staged` and `sap_dist::Nccl` work over [`Mpi`] too.

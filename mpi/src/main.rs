@@ -38,13 +38,14 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Pairs {
-    /// A .npy file of float32 (n, 6), min xyz, then max xyz, or of (n, 2, 3).
+    /// A .npy file of float32 (n, 6), min xyz, then max xyz, or of (n, 2, 3), in C or Fortran
+    /// order.
     boxes: PathBuf,
     /// Writes the pairs as a .npy file of uint64 (m, 2), sorted.
     #[arg(short, long, value_name = "PAIRS.npy")]
     output: Option<PathBuf>,
-    /// Each rank works on a CUDA device. The ranks of a machine take turns with its devices: all,
-    /// or the first N.
+    /// Each rank works on a CUDA device. The ranks of a machine are dealt to its devices: all, or
+    /// the first N.
     #[cfg(cuda)]
     #[arg(long, value_name = "all|N", value_parser = devices)]
     devices: Option<NonZero<usize>>,
@@ -69,10 +70,10 @@ struct Options {
     /// Skips boxes that are NaN or inverted.
     #[arg(long)]
     skip_invalid: bool,
-    /// Threads that a rank works on [default: those of its machine].
+    /// Threads that a rank works on [default: those that it may use].
     #[arg(long)]
     threads: Option<NonZero<usize>>,
-    /// Seconds that a call waits for the other ranks.
+    /// Seconds that a call waits for the other ranks, and as long again to find who is missing.
     #[arg(long, default_value_t = 60)]
     limit: u64,
 }

@@ -72,6 +72,8 @@ def fault(kind, entry):
         names = entry["left"]
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         return f"{len(names)} of {entry['passed'] + entry['ignored'] + len(names)} trials left ({shown})"
+    if entry.get("devices") == 1:
+        return "one device, of which its tests want several"
     return None if entry["passed"] else "nothing passed"
 
 

@@ -186,6 +186,8 @@ class Run:
             seconds = record["seconds"].setdefault(f"{kind} {name}", {trial: guess(kind, trial) for trial in every})
             jobs += jobs_of(kind, name, left, every, seconds)
             results[kind, name] = {"passed": 0, "failed": 0, "ignored": 0, "left": left, "wrong": []}
+            if sees_all(kind, name):
+                results[kind, name]["devices"] = self.devices
 
         def work(job, device):
             found, took, line = self.job(job, device)
@@ -302,9 +304,13 @@ class Run:
         return program if done.code == 0 else self.fail(f"the CUB bench does not compile: {done.why()} {last(done.err)}")
 
 
+def sees_all(kind, name):
+    return kind == TESTS and name == ON_ALL_DEVICES
+
+
 def visible(job, device, devices):
     """Returns the devices that a job sees, its own first."""
-    others = range(devices) if job.kind == TESTS and job.name == ON_ALL_DEVICES else []
+    others = range(devices) if sees_all(job.kind, job.name) else []
     return ",".join(map(str, [device, *(other for other in others if other != device)]))
 
 

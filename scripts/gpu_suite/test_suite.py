@@ -277,6 +277,9 @@ class Devices(unittest.TestCase):
         self.assertEqual(run.visible(job(MEMCHECK, "radsweep-dist.cuda_dist"), 1, 3), "1")
         self.assertEqual(run.visible(job(TESTS, GPU), 2, 3), "2")
         self.assertIn(parts.ON_ALL_DEVICES, parts.BINARIES)
+        passed = {"passed": 1, "failed": 0, "ignored": 0, "left": [], "wrong": []}
+        found = [record.fault(TESTS, {**passed, "devices": devices}) is None for devices in (1, 2)]
+        self.assertEqual(found, [False, True])
 
 
 class WholeRun(unittest.TestCase):

@@ -433,9 +433,9 @@ fn table() -> Vec<String> {
     const BYTES_OF_A_MICROSECOND: f64 = 10e3;
     // Half a pair for each copy travels back.
     let sent = |ranks, slabs, rows| copies_of_10_million(ranks, slabs, rows) * 1e7 * (32.0 + 8.0);
-    let latency = |ranks: u64, bytes: f64| {
-        // Two gathers, the lengths of two exchanges, and two messages of each exchange.
-        let messages = f64::from(4 * ranks.ilog2() + 4);
+    // `calls` are gathers and lengths; each of the two exchanges has two messages more.
+    let latency = |ranks: u64, calls: u32, bytes: f64| {
+        let messages = f64::from(calls * ranks.ilog2() + 4);
         figure(messages * 2.0 + bytes / BYTES_OF_A_MICROSECOND) + " µs"
     };
     let state = |ranks| gathered(ranks, false) as f64;
@@ -457,10 +457,10 @@ fn table() -> Vec<String> {
             |ranks, _, _| bytes(lengths(ranks)),
         ),
         row("latency, gathers and lengths", |ranks, _, _| {
-            latency(ranks, state(ranks) + lengths(ranks))
+            latency(ranks, 4, state(ranks) + lengths(ranks))
         }),
         row("the same without lengths", |ranks, _, _| {
-            latency(ranks, state(ranks))
+            latency(ranks, 2, state(ranks))
         }),
         row("new cuts: bytes of a rank", |ranks, _, _| {
             bytes(gathered(ranks, true) as f64 - state(ranks))
@@ -494,6 +494,7 @@ fn sentences() -> Vec<String> {
         format!("{} 16,384", samples(16_384.0)),
         format!("{} from each other rank", 8 * GATHERED_WORDS),
         format!("{SAMPLE_BYTES} a sample; {} samples", samples_of_cuts(4)),
+        format!("{} at 1,024 ranks", bytes((1023 * 8 * (5 * 1024 + 12)) as f64)),
     ]
 }
 
