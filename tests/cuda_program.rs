@@ -145,36 +145,42 @@ fn particles_live_on_the_device() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A galaxy moves on the device nearly as on the CPU, whose tree is the same but opens more nodes
-/// for some bodies and fewer for others, and its centre of mass does not move.
+/// A galaxy moves on the device nearly as on the CPU, which opens fewer nodes of the same tree, and
+/// its centre of mass does not move.
 fn galaxy_lives_on_the_device() -> Result<(), Failed> {
-    // Trees of one level, of two, of three that one launch builds, and of more launches.
-    let (few, all): (_, &[usize]) = if quick() {
-        (700, &[2, 40, 700, 4000])
+    // Bodies and frames, for trees of one level to seven: a launch builds up to three.
+    let all: &[(usize, usize)] = if quick() {
+        &[(2, 20), (40, 20), (400, 20), (700, 120), (20_000, 3)]
     } else {
-        (20_000, &[2, 40, 700, 20_000, 300_000])
+        &[
+            (2, 20),
+            (40, 20),
+            (400, 20),
+            (700, 20),
+            (20_000, 120),
+            (300_000, 20),
+        ]
     };
     all.iter()
-        .try_for_each(|&bodies| galaxy_of(bodies, if bodies == few { 120 } else { COMPARED }))
+        .try_for_each(|&(bodies, frames)| galaxy_of(bodies, frames))
 }
 
 /// Few frames are compared: each bounce multiplies the differences, and after a hundred frames most
 /// bodies have bounced.
-const COMPARED: usize = 20;
-
 fn galaxy_of(bodies: usize, count: usize) -> Result<(), Failed> {
+    let compared_frames = count.min(20);
     let (mut scene, mut broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cuda)?;
     let (mut near, mut near_broad_phase) = at_home(Kind::Galaxy, bodies, Backend::Cpu)?;
     scene.step(&mut broad_phase)?;
     near.step(&mut near_broad_phase)?;
     let first = spheres(&scene)?;
     let mut pairs = 0;
-    for _ in 1..COMPARED {
+    for _ in 1..compared_frames {
         pairs += scene.step(&mut broad_phase)?.report.pairs;
         near.step(&mut near_broad_phase)?;
     }
     let (compared, expected) = (spheres(&scene)?, spheres(&near)?);
-    for _ in COMPARED..count {
+    for _ in compared_frames..count {
         pairs += scene.step(&mut broad_phase)?.report.pairs;
     }
     let last = spheres(&scene)?;
@@ -210,7 +216,7 @@ fn galaxy_of(bodies: usize, count: usize) -> Result<(), Failed> {
     }
     let drift = sum.iter().map(|along| along * along).sum::<f64>().sqrt() / way;
     let touching = pairs > 0 || bodies < 100;
-    if most > allowed || drift > 1e-5 || !touching || way <= 0.0 {
+    if most > allowed || drift > 3e-5 || !touching || way <= 0.0 {
         return Err(format!(
             "{bodies} bodies: {most} from the CPU's, {drift} of {way} drifted, {pairs} pairs"
         )

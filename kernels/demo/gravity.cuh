@@ -13,9 +13,11 @@
 // Bytes a body: bounds 16 r; codes 16 r, 4 w; sort by 30 bits 4 x 16; level 1 to 3 20 r, 16 w and
 // 7 w of nodes; the rest in L2. An interaction is 12 arithmetic instructions, a reciprocal root and
 // a load of 16 bytes that all lanes share, for 32 bodies; a test some 50 instructions for 32 nodes.
-// Predicted for 65,536 bodies, with 900 interactions each: 0.06 ms of arithmetic if half of all
-// slots issue, and 0.05 for nine launches and the sort; for 262,144 with 1,100: 0.35 and 0.07. The
-// sum over all bodies, which this replaces, took 2.6 and 41 ms.
+// Predicted, from interactions that a port of this counted at the start of the scene: 65,536 bodies
+// have 1,560 each, 0.1 ms of arithmetic if half of all slots issue, and seven launches and the sort
+// take 0.05; 262,144 have 2,270, 0.7 and 0.07. A warp whose bodies lie on both sides of a jump of
+// the curve has up to ten times as many. The sum over all bodies, which this replaces, took 2.6 and
+// 41 ms. Not measured yet.
 #pragma once
 #include "common/warp.cuh"
 #include "types.cuh"

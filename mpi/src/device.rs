@@ -9,8 +9,13 @@ use sap_dist::{DeviceTransport, Reduce, Staged, Traffic, Transport, TransportErr
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::ManuallyDrop;
 
-/// The max bytes of a message between devices: MPI counts by 32 bits.
-const PIECE: usize = 1 << 30;
+/// The max bytes of a message between devices: MPI counts by 32 bits. In debug builds messages are
+/// cut often, so that tests have some of several pieces.
+const PIECE: usize = if cfg!(debug_assertions) {
+    1 << 16
+} else {
+    1 << 30
+};
 /// The tag of these messages. `Mpi::missing` has another.
 const TAG: c_int = 2;
 

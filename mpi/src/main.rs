@@ -160,6 +160,7 @@ fn run(
     let (first, boxes) = read(&arguments.boxes, transport.rank(), transport.size())?;
     #[cfg(cuda)]
     if let Some(count) = arguments.devices {
+        transport.barrier()?; // what follows waits for all ranks without a limit
         let device = device_of(world, count)?;
         let limit = Duration::from_secs(arguments.options.limit);
         let mut devices = sap_mpi::DeviceMpi::new(Mpi::new(world, limit)?)?;

@@ -109,7 +109,7 @@ impl Mpi {
                 if start.elapsed() > self.limit {
                     return Err(TransportError::Timeout {
                         rank: self.missing(),
-                        call: self.calls,
+                        call: self.calls - 1,
                         limit_ms: self.limit.as_millis() as u64,
                     });
                 }

@@ -17,7 +17,7 @@ use sap_mpi::{DeviceMpi, Mpi};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
-const SHORT: Duration = Duration::from_millis(300);
+const SHORT: Duration = Duration::from_secs(1);
 
 fn main() {
     let universe = mpi::initialize().expect("MPI starts");
@@ -116,8 +116,8 @@ fn every_length(transport: &mut impl DeviceTransport, stream: &Stream) {
     let mut bytes = 0;
     for (round, unit) in [0, 1, 4096, longest / 2].into_iter().enumerate() {
         let length = |from: usize, to: usize| (from + 2 * to + round) % 3 * unit;
-        let byte = |from: usize, to: usize| (16 * from + to + 1) as u8;
-        let message = |from, to| vec![byte(from, to); length(from, to)];
+        let byte = |from: usize, to: usize, at: usize| (16 * from + to + 7 * at + at / 251) as u8;
+        let message = |from, to| (0..length(from, to)).map(move |at| byte(from, to, at));
         let to: Vec<usize> = (0..ranks).map(|to| length(rank, to)).collect();
         let from: Vec<usize> = (0..ranks).map(|from| length(from, rank)).collect();
         let sent: Vec<u8> = (0..ranks).flat_map(|to| message(rank, to)).collect();
@@ -204,7 +204,7 @@ fn hang(transport: &mut DeviceMpi, stream: &Stream) {
             done,
             Err(TransportError::Timeout {
                 rank: 0,
-                limit_ms: 300,
+                limit_ms: 1000,
                 ..
             })
         );

@@ -10,6 +10,7 @@ use sap_dist::{
     Config, Distributed, Error, Frame, Reduce, Report, Threads, Traffic, Transport, TransportError,
     sort_keys,
 };
+use std::sync::Mutex;
 
 /// The words of the two gathers of an update.
 const GATHERED_WORDS: u64 = 18 + 20;
@@ -35,6 +36,9 @@ fn copies(side: f64, slabs: f64, rows: f64) -> f64 {
     let cells = |count: f64| 1.0 + (count - 1.0) * EXTENT / side;
     cells(slabs) * cells(rows) - 1.0
 }
+
+/// Held by a test of 1,024 ranks, which takes 2 GB.
+static MANY_RANKS: Mutex<()> = Mutex::new(());
 
 /// What a rank saw of an update whose boxes were all brought by their homes.
 struct Steady {
@@ -199,6 +203,7 @@ fn an_update_sends_what_the_model_says() {
 /// Each of 1,024 ranks computes the cuts of all: half a minute of processor time.
 #[test]
 fn an_update_of_many_ranks_sends_what_the_model_says() {
+    let _alone = MANY_RANKS.lock();
     for root in [16, 32].into_iter().take(if is_quick() { 1 } else { 2 }) {
         let run = run_steady(root * root, &pattern(root), 32);
         assert_eq!(run[0].report.slabs, root, "{}", run[0].report);
@@ -273,6 +278,7 @@ fn check_sort(traffic: &Traffic, keys: u64, ranks: u64) {
 
 #[test]
 fn a_sort_sends_what_the_model_says() {
+    let _alone = MANY_RANKS.lock();
     // Few keys on many ranks, since each holds the samples of all.
     let sizes = [
         (2, 20_000),
@@ -283,7 +289,7 @@ fn a_sort_sends_what_the_model_says() {
         (1024, 64),
     ];
     for (ranks, count) in sizes.into_iter().take(if is_quick() { 5 } else { 6 }) {
-        let run = Threads::run(ranks, LIMIT, |transport| {
+        let run = Threads::run(ranks, 10 * LIMIT, |transport| {
             let mut random = Random::new(transport.rank() as u64);
             let keys: Vec<u32> = (0..count).map(|_| random.bits() as u32).collect();
             sort_keys(transport, keys)?;
@@ -494,7 +500,10 @@ fn sentences() -> Vec<String> {
         format!("{} 16,384", samples(16_384.0)),
         format!("{} from each other rank", 8 * GATHERED_WORDS),
         format!("{SAMPLE_BYTES} a sample; {} samples", samples_of_cuts(4)),
-        format!("{} at 1,024 ranks", bytes((1023 * 8 * (5 * 1024 + 12)) as f64)),
+        format!(
+            "{} at 1,024 ranks",
+            bytes((1023 * 8 * (5 * 1024 + 12)) as f64)
+        ),
     ]
 }
 

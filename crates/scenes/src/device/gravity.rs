@@ -16,7 +16,7 @@ const GRAVITY_THREADS: u32 = 128;
 const NODES_THREADS: u32 = 512;
 /// Children of a node.
 const CHILDREN: usize = 8;
-/// Max warps of the kernel that finds the bounds, each of which adds to the same six words.
+/// Max blocks of the kernel that finds the bounds, whose warps all change the same six words.
 const BOUNDS_BLOCKS: u32 = 264;
 /// Bits of a Morton code.
 const CODE_BITS: u32 = 30;
