@@ -100,7 +100,9 @@ fn main() -> ExitCode {
         Command::Bench(bench) => measure(bench, &mut transport),
     };
     if let Err(error) = done {
-        eprintln!("radsweep-mpi: rank {}: {error}", transport.rank());
+        // In one piece, so that lines of several ranks do not mix.
+        let line = format!("radsweep-mpi: rank {}: {error}\n", transport.rank());
+        let _: io::Result<()> = io::stderr().write_all(line.as_bytes());
         transport.abort(); // the others may wait for this rank
     }
     ExitCode::SUCCESS
