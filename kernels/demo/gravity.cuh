@@ -19,7 +19,7 @@
 // the curve has up to ten times as many. The sum over all bodies, which this replaces, took 2.6 and
 // 41 ms. Not measured yet.
 #pragma once
-#include "common/warp.cuh"
+#include "sap/types.cuh"
 #include "types.cuh"
 
 namespace radsweep::demo {
@@ -73,11 +73,8 @@ DEVICE Vector reduced(Vector value, Combine combine) {
 }
 DEVICE Vector plus(Vector a, Vector b) { return a + b; }
 
-// Numbers in the order of the floats.
-DEVICE u32 ordered(float x) {
-    const u32 bits = __float_as_uint(x);
-    return bits ^ (bits >> 31 ? ~0u : 1u << 31);
-}
+using sap::ordered;
+// Returns the float of ordered bits.
 DEVICE float of_ordered(u32 x) { return __uint_as_float(x ^ (x >> 31 ? 1u << 31 : ~0u)); }
 
 // Finds the bounds of all bodies: in `ends`, all ones before, the least coordinates in order, then
@@ -136,7 +133,7 @@ DEVICE Content gathered(Content part) {
 }
 
 DEVICE Content nothing() {
-    const float most = __int_as_float(0x7f800000);
+    constexpr float most = sap::INFINITE;
     return {{0.0f, 0.0f, 0.0f}, 0.0f, {most, most, most}, {-most, -most, -most}};
 }
 

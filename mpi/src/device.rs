@@ -72,8 +72,7 @@ impl DeviceMpi {
     /// # Errors
     ///
     /// A [`TransportError`] of `mpi`.
-    pub fn new(mpi: Mpi) -> Result<Self, TransportError> {
-        let mut mpi = mpi;
+    pub fn new(mut mpi: Mpi) -> Result<Self, TransportError> {
         let mut aware = [u64::from(is_cuda_aware())];
         mpi.all_reduce(&mut aware, Reduce::Min)?;
         // SAFETY: the communicator stays until the end of MPI, and is not freed here.
@@ -167,9 +166,8 @@ impl Mpi {
         }
         self.calls += 1;
         self.count(outgoing);
-        let lengths: Vec<usize> = outgoing.iter().map(Slice::len).collect();
         let mut bytes = 0;
-        let sent = parts(rank, lengths.iter().copied(), &mut bytes);
+        let sent = parts(rank, outgoing.iter().map(Slice::len), &mut bytes);
         let got = parts(rank, incoming.iter().map(SliceMut::len), &mut bytes);
         let mut fill = || {
             stream.is_idle()?; // not while it is captured
@@ -183,7 +181,7 @@ impl Mpi {
         };
         let filled: Result<Window, TransportError> = fill();
         // A rank that fails must not keep the others waiting.
-        let lengths: Vec<u64> = lengths.into_iter().map(|length| length as u64).collect();
+        let lengths: Vec<u64> = outgoing.iter().map(|part| part.len() as u64).collect();
         let (lengths, failed) = self.lengths(&lengths, u64::from(filled.is_err()))?;
         let window = filled?;
         if let Some(rank) = failed.iter().position(|&failed| failed != 0) {

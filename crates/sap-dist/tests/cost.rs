@@ -433,8 +433,8 @@ fn lengths(ranks: u64) -> f64 {
     (2 * 16 * ranks / 2 * u64::from(ranks.ilog2())) as f64
 }
 
-/// The table of the page but for its head, for a network with 2 µs for each message and 10 GB/s for
-/// each rank.
+/// The table of the page but for its head, for a network with 2 microseconds for each message and
+/// 10 GB/s for each rank.
 fn table() -> Vec<String> {
     const BYTES_OF_A_MICROSECOND: f64 = 10e3;
     // Half a pair for each copy travels back.

@@ -5,7 +5,7 @@ use radsweep::gpu::{Device, Launch, Module, Slice, Stages, Stream, blocks};
 use radsweep::{Aabb, BroadPhase, Pair};
 use std::sync::OnceLock;
 
-/// Threads of a block, except in the gravity kernel.
+/// Threads of a block, except in the kernels of the tree.
 const THREADS: u32 = 256;
 
 /// Bodies on the device, and the kernels that move them.

@@ -29,6 +29,7 @@ impl Galaxy {
     pub fn new(stream: &Stream, bodies: &galaxy::Bodies) -> Result<Self, Error> {
         let module = module(stream.device())?;
         let n = bodies.at.len();
+        let neighbours = Neighbours::new(stream, &module, n)?;
         Ok(Self {
             step: module.kernel("demo_move")?,
             kick: module.kernel("demo_kick")?,
@@ -37,10 +38,10 @@ impl Galaxy {
             at: stream.from_slice(&bodies.at)?,
             moves: [stream.from_slice(&bodies.moves)?, stream.alloc(n)?],
             pulls: stream.alloc_zeroed(n)?,
-            gravity: Gravity::new(stream, &module, n)?,
+            gravity: Gravity::new(stream, &module, neighbours.sorter(), n)?,
             partners: stream.alloc(n)?,
             boxes: stream.from_slice(&vec![Aabb::EMPTY; n])?,
-            neighbours: Neighbours::new(stream, &module, n)?,
+            neighbours,
         })
     }
 }

@@ -8,12 +8,14 @@ use radsweep::gpu::{
     Buffer, ByValue, DevicePtr, Kernel, Launch, Module, Scratch, Slice, SliceMut, Stream, args,
     assert_layout, blocks,
 };
-use radsweep::sort::cuda::{Request, Sorter, SorterConfig};
+use radsweep::sort::cuda::{Request, Sorter};
 use radsweep::sort::{Algorithm, SortOptions};
 
 /// Threads of a block of the kernel that goes through the tree, and of the one that builds it.
 const GRAVITY_THREADS: u32 = 128;
 const NODES_THREADS: u32 = 512;
+/// Lanes of a warp, which goes through the tree with as many bodies.
+const WARP: usize = 32;
 /// Children of a node.
 const CHILDREN: usize = 8;
 /// Max blocks of the kernel that finds the bounds, whose warps all change the same six words.
@@ -55,9 +57,13 @@ struct Nodes {
 assert_layout!(Nodes, 24: masses 0, lows 8, highs 16);
 
 impl Gravity {
-    pub fn new(stream: &Stream, module: &Module, bodies: usize) -> Result<Self, Error> {
-        let sorter = Sorter::new(stream.device(), SorterConfig::default())?;
-        sorter.prepare::<u32>(Algorithm::Onesweep, 8 * bodies as u64)?;
+    /// `sorter` is prepared for keys of 32 bits.
+    pub fn new(
+        stream: &Stream,
+        module: &Module,
+        sorter: Sorter,
+        bodies: usize,
+    ) -> Result<Self, Error> {
         let nodes = levels(bodies).skip(1).sum();
         Ok(Self {
             bounds: module.kernel("demo_bounds")?,
@@ -76,7 +82,7 @@ impl Gravity {
                 stream.alloc(nodes)?,
                 stream.alloc(nodes)?,
             ],
-            forces: stream.alloc(bodies.div_ceil(32))?,
+            forces: stream.alloc(bodies.div_ceil(WARP))?,
             drifts: stream.alloc(1)?,
         })
     }

@@ -53,6 +53,11 @@ impl Neighbours {
         })
     }
 
+    /// Returns the sorter, which is prepared for keys of 32 bits.
+    pub fn sorter(&self) -> Sorter {
+        self.sorter.clone()
+    }
+
     /// Finds the rows of every body. They point into `pairs` and into buffers of `self`, and are
     /// valid until either changes.
     pub fn find(&mut self, stream: &Stream, pairs: Slice<'_, Pair>) -> radsweep::Result<Rows> {
