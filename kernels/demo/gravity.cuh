@@ -33,6 +33,9 @@ constexpr u32 LEVELS_A_LAUNCH = 3;
 constexpr u32 MAX_LEVELS = 11;
 // A node is far if its extent is less than this share of its distance, as on the CPU.
 constexpr float OPENING = 0.6f;
+// The bodies of a warp whose box is so many times as long as that of its closest eight lie on both
+// sides of a jump of the curve.
+constexpr float LONG = 4.0f;
 // Nodes that a warp has yet to test. Near the limit it takes one at a time, which adds at most
 // seven a level.
 constexpr u32 STACK = 512;
@@ -193,6 +196,12 @@ struct Group {
         return reach < dot(apart, apart);
     }
 
+    // Whether most of the box of all bodies is likely to be empty.
+    DEVICE bool is_long() const {
+        const Vector sides = reduced<CHILDREN>(own, greatest) - reduced<CHILDREN>(own, least);
+        return longest(high - low) > LONG * warp_min(longest(sides));
+    }
+
     DEVICE void pull(float4 other, float soft) {
         const Vector apart = xyz(other) - own;
         const float x = apart.x, y = apart.y, z = apart.z;
@@ -202,6 +211,17 @@ struct Group {
     }
 };
 
+// Whether a node is far from each body of a warp.
+DEVICE bool is_far_from_each(const float4* bodies, float4 mass, float reach) {
+    bool far = true;
+#pragma unroll 8
+    for (u32 k = 0; k < WARP; k++) {
+        const Vector apart = xyz(mass) - xyz(bodies[k]);
+        far = far & (reach < dot(apart, apart));
+    }
+    return far;
+}
+
 // Finds the acceleration of each body, a lane for each in Morton order, and the sum of the forces
 // on the bodies of each warp.
 extern "C" __global__ void __launch_bounds__(GRAVITY_THREADS) demo_gravity(
@@ -210,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(GRAVITY_THREADS) demo_gravity(
     constexpr u32 WARPS = GRAVITY_THREADS / WARP;
     __shared__ u32 firsts[MAX_LEVELS], counts[MAX_LEVELS], top;
     __shared__ u32 stacks[WARPS][STACK];
-    __shared__ float4 lists[WARPS][2 * WARP];
+    __shared__ float4 lists[WARPS][2 * WARP], bodies[WARPS][WARP];
     if (threadIdx.x == 0) {
         u32 level = 0, first = 0;
         counts[0] = n;
@@ -227,10 +247,12 @@ extern "C" __global__ void __launch_bounds__(GRAVITY_THREADS) demo_gravity(
     if (i - lane >= n) return;
     u32* stack = stacks[threadIdx.x / WARP];
     float4* list = lists[threadIdx.x / WARP];
-    const float4 body = sorted[min(i, n - 1)];
+    float4* own = bodies[threadIdx.x / WARP];
+    const float4 body = own[lane] = sorted[min(i, n - 1)];
     Group group = {xyz(body)};
     group.low = reduced<WARP>(group.own, least);
     group.high = reduced<WARP>(group.own, greatest);
+    const bool is_long = group.is_long();
     if (lane == 0) stack[0] = top << INDEX_BITS;
     u32 waiting = 1, listed = 0;
     __syncwarp();
@@ -250,7 +272,8 @@ extern "C" __global__ void __launch_bounds__(GRAVITY_THREADS) demo_gravity(
         } else if (has) {
             const u32 node = firsts[level] + index;
             mass = nodes.masses[node];
-            far = group.is_far(mass, nodes.lows[node].w);
+            const float reach = nodes.lows[node].w;
+            far = group.is_far(mass, reach) || (is_long && is_far_from_each(own, mass, reach));
         }
         const u32 lanes = __ballot_sync(ALL_LANES, far);
         if (far) list[listed + __popc(lanes & lanes_below())] = mass;
@@ -263,10 +286,11 @@ extern "C" __global__ void __launch_bounds__(GRAVITY_THREADS) demo_gravity(
         }
         waiting += __shfl_sync(ALL_LANES, up_to, WARP - 1);
         __syncwarp();
-        if (listed < WARP && waiting > 0) continue;
-        const u32 first = listed < WARP ? 0 : listed - WARP;
-        for (u32 k = first; k < listed; k++) group.pull(list[k], soft);
-        listed = first;
+        if (listed >= WARP) {
+            listed -= WARP;
+#pragma unroll 8
+            for (u32 k = 0; k < WARP; k++) group.pull(list[listed + k], soft);
+        }
         __syncwarp();
     }
     for (u32 k = 0; k < listed; k++) group.pull(list[k], soft);

@@ -27,7 +27,7 @@
 //            written, a sector of 32 changed
 //   offsets  where buckets begin (offsets.cuh); bytes a bucket: 4 read, 4 written
 //   place    boxes to their slots; bytes a box: 24 + 8 read, a sector of 32 for its bucket, 32
-//            written
+//            written; lists the few above the main level
 // Both go to random places. Where these do not stay in L2, boxes go to regions of space first
 // (grid_regions.cuh).
 //
@@ -184,7 +184,27 @@ DEVICE void mark_level(u32* levels, u32 level) {
 
 // By one thread of a block, after a barrier.
 DEVICE void add_levels(State* state, u32 levels) {
-    if (levels & ~u32(state->levels)) atomicOr(&state->levels, u64(levels));
+    if (levels & ~state->levels) atomicOr(&state->levels, levels);
+}
+
+// Boxes above the level with a block are few in most scenes: the ground, walls. While they are no
+// more than this, they have a list, and boxes of that level and below do not look for them in
+// cells.
+constexpr u32 MAX_HIGH = 128;
+
+struct High {
+    u32* slots;  // of their records, in no order
+    u32* count;
+    u32 main, pad;  // as in the cut; 32 = no list
+};
+ASSERT_LAYOUT(High, 24, AT(slots, 0) AT(count, 8) AT(main, 16) AT(pad, 20));
+
+// Lists the slot of a record of this level, if it is above that with a block.
+DEVICE void list_high(const High& to, u32 level, u32 slot) {
+    // Once there are too many, they do not wait for each other any more.
+    if (level <= to.main || load_relaxed(to.count) > MAX_HIGH) return;
+    const u32 at = atomicAdd(to.count, 1u);
+    if (at < MAX_HIGH) to.slots[at] = slot;
 }
 
 // One thread a box.
@@ -238,7 +258,7 @@ DEVICE void store_records(float4 (*halves)[2], const Record& record, u32 to, Rec
 // null.
 extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
     const Box* stored, const u32* ids, u32 n, const __grid_constant__ Cut cut, const uint2* slots,
-    const u32* starts, Record* records) {
+    const u32* starts, Record* records, const __grid_constant__ High high) {
     wait_for_stream();
     __shared__ float4 halves[GRID_THREADS][2];
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -248,7 +268,9 @@ extern "C" __global__ void __launch_bounds__(GRID_THREADS) sap_grid_place(
     if (slot.x != NO_BUCKET) {
         to = starts[slot.x] + slot.y;
         const Box box = load_box(stored + i);
-        record = record_of(box, ids ? ids[i] : i, level_of(cut, cells(cut, box)));
+        const u32 level = level_of(cut, cells(cut, box));
+        record = record_of(box, ids ? ids[i] : i, level);
+        list_high(high, level, to);
     }
     store_records(halves, record, to, records);
 }

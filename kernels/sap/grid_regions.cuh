@@ -189,11 +189,12 @@ struct Half {
         return lane_index() % 2 == 1 && bucket < size ? atomicAdd(&counts[bucket], 1u) : NO_BUCKET;
     }
 
-    // Stores the record at the odd lane's `to`, unless that is NO_BUCKET.
-    DEVICE void store(u32 to, Record* records) {
-        const u32 odd = lane_index() % 2;
+    // Stores the record at the odd lane's `to`, unless that is NO_BUCKET, as it is for even lanes.
+    DEVICE void store(u32 to, Record* records, const High& high) {
+        const u32 odd = lane_index() % 2, level = label() >> WITHIN_BITS;
+        if (to != NO_BUCKET) list_high(high, level, to);
         to = __shfl_sync(ALL_LANES, to, lane_index() | 1);
-        if (odd) half.w = __uint_as_float(label() >> WITHIN_BITS);
+        if (odd) half.w = __uint_as_float(level);
         if (to != NO_BUCKET) reinterpret_cast<float4*>(records + to)[odd] = half;
     }
 };
@@ -202,7 +203,7 @@ struct Half {
 template <u32 THREADS>
 DEVICE void arrange(
     const Record* partitioned, const u32* ends, const Regions& regions, u32 buckets, u32* starts,
-    Record* records) {
+    Record* records, const High& high) {
     __shared__ u32 counts[REGION_WINDOW], warp_sums[THREADS / WARP];
     const u32 region = blockIdx.x, first = region << regions.shift;
     const u32 begin = region > 0 ? ends[region - 1] : 0, end = ends[region];
@@ -225,7 +226,7 @@ DEVICE void arrange(
         for (u32 k = 0; k < HELD; k++) {
             const bool counted = ranks[k] != NO_BUCKET;
             held[k].store(
-                counted ? counts[within(held[k].label())] + ranks[k] : NO_BUCKET, records);
+                counted ? counts[within(held[k].label())] + ranks[k] : NO_BUCKET, records, high);
         }
     } else {
         for (u32 window = 0; window < size; window += REGION_WINDOW) {
@@ -249,7 +250,7 @@ DEVICE void arrange(
                     half[k].load(halves, base + lane + k * THREADS, len);
 #pragma unroll
                 for (u32 k = 0; k < LOADS; k++)
-                    half[k].store(half[k].count(counts, window, here), records);
+                    half[k].store(half[k].count(counts, window, here), records, high);
             }
             __syncthreads();
         }
@@ -259,16 +260,16 @@ DEVICE void arrange(
 
 extern "C" __global__ void __launch_bounds__(REGION_THREADS, 2) sap_region_arrange(
     const Record* partitioned, const u32* ends, Regions regions, u32 buckets, u32* starts,
-    Record* records) {
+    Record* records, const __grid_constant__ High high) {
     wait_for_stream();
-    arrange<REGION_THREADS>(partitioned, ends, regions, buckets, starts, records);
+    arrange<REGION_THREADS>(partitioned, ends, regions, buckets, starts, records, high);
 }
 
 extern "C" __global__ void __launch_bounds__(LARGE_THREADS) sap_region_arrange_large(
     const Record* partitioned, const u32* ends, Regions regions, u32 buckets, u32* starts,
-    Record* records) {
+    Record* records, const __grid_constant__ High high) {
     wait_for_stream();
-    arrange<LARGE_THREADS>(partitioned, ends, regions, buckets, starts, records);
+    arrange<LARGE_THREADS>(partitioned, ends, regions, buckets, starts, records, high);
 }
 
 }  // namespace radsweep::sap

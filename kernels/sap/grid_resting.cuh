@@ -21,8 +21,8 @@ struct RestingInput {
     u32 n, pad;
     u32* large;  // the list; its capacity is all boxes
 };
-ASSERT_LAYOUT(RestingInput, 208,
-    AT(grid, 0) AT(boxes, 176) AT(ids, 184) AT(n, 192) AT(pad, 196) AT(large, 200));
+ASSERT_LAYOUT(RestingInput, 216,
+    AT(grid, 0) AT(boxes, 184) AT(ids, 192) AT(n, 200) AT(pad, 204) AT(large, 208));
 
 // A box with more rows than this is large: a warp looks up some 10 a microsecond.
 DEVICE u64 max_rows(u32 placed) { return min(placed / 64 + 64, (1u << 22) - 1); }
@@ -115,14 +115,14 @@ struct RestingWarp : GridWarp<BOXES, Output, true> {
         }
         const Own own{number, world, cells(in.cut, live ? box : Box{})};
         u64 all = 0;
-        for (u32 levels = u32(in.table->levels); levels != 0; levels &= levels - 1)
+        for (u32 levels = in.table->levels; levels != 0; levels &= levels - 1)
             all += rows(own.cells, __ffs(int(levels)) - 1).count;
         if (live && all > max_rows(placed)) {
             if (lane < BOXES) resting.large[atomicAdd(&in.state->large, 1ull)] = at;
             live = false;
         }
         __syncwarp();
-        for (u32 levels = u32(in.table->levels); levels != 0; levels &= levels - 1) {
+        for (u32 levels = in.table->levels; levels != 0; levels &= levels - 1) {
             const u32 level = __ffs(int(levels)) - 1;
             const Rows r = rows(own.cells, level);
             const u32 steps = live ? u32(r.count) : 0;

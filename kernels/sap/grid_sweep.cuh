@@ -61,14 +61,15 @@ struct GridInput {
     const Record* records;
     const u32* starts;
     const u32* worlds;   // by index in the frame
-    const State* table;  // has `placed` and `levels` of these records
+    const u32* high;     // slots of records above the level with a block; null = no list
+    const State* table;  // has `placed`, `levels` and `high` of these records
     State* state;        // counters of the frame
     Accept accept;
     u64 limit;  // of tests, beside those allowed for pairs; 2^64 - 1 = none
 };
-ASSERT_LAYOUT(GridInput, 176,
-    AT(cut, 0) AT(records, 64) AT(starts, 72) AT(worlds, 80) AT(table, 88) AT(state, 96)
-    AT(accept, 104) AT(limit, 168));
+ASSERT_LAYOUT(GridInput, 184,
+    AT(cut, 0) AT(records, 64) AT(starts, 72) AT(worlds, 80) AT(high, 88) AT(table, 96)
+    AT(state, 104) AT(accept, 112) AT(limit, 176));
 
 constexpr u32 REPORT = 512;   // tests of a box after which its warp checks the limit
 constexpr u32 WINDOW = 2048;  // tests whose runs are marked at a time
@@ -359,9 +360,9 @@ struct GridWarp {
         } while (piece < 2 && __any_sync(ALL_LANES, more));
     }
 
-    // Looks up the rows of one level after the other, which is the same for all lanes.
-    DEVICE void look_level_by_level(const Own& own) {
-        for (u32 levels = u32(in.table->levels); levels != 0; levels &= levels - 1) {
+    // Looks up the rows of one of `levels` after the other, which is the same for all lanes.
+    DEVICE void look_level_by_level(const Own& own, u32 levels) {
+        for (; levels != 0; levels &= levels - 1) {
             const u32 level = __ffs(int(levels)) - 1;
             const u32 steps = __any_sync(ALL_LANES, own.level < level)    ? ALL_STEPS
                               : __any_sync(ALL_LANES, own.level == level) ? OWN_STEPS
@@ -380,10 +381,10 @@ struct GridWarp {
         }
     }
 
-    // Looks up the rows of all levels at once: those of a box's own level, then those of each
+    // Looks up the rows of all `levels` at once: those of a box's own level, then those of each
     // higher one. Warps of few boxes have lanes for that.
-    DEVICE void look_at_once(const Own& own) {
-        const u32 lane = lane_index(), levels = u32(in.table->levels);
+    DEVICE void look_at_once(const Own& own, u32 levels) {
+        const u32 lane = lane_index();
         if (levels >> lane & 1) shared.levels[__popc(levels & lanes_below())] = u8(lane);
         __syncwarp();
         const u32 up_to_own = own.level < WARP ? __popc(levels & ((2u << own.level) - 1)) : 0;
@@ -406,6 +407,44 @@ struct GridWarp {
         }
     }
 
+    // Tests the warp's boxes with those listed that are near some of them.
+    DEVICE void test_listed(const Own& own) {
+        const u32 lane = lane_index();
+        const bool is_box = own.level < WARP && lane < BOXES;
+        Cells all;
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) {
+            all.low[axis] = warp_min(is_box ? own.cells.low[axis] : int(~0u >> 1));
+            all.high[axis] = warp_max(is_box ? own.cells.high[axis] : int(1u << 31));
+        }
+        const u32 boxes = __popc(__ballot_sync(ALL_LANES, is_box)), listed = in.table->high;
+        for (u32 first = 0; first < listed; first += WARP) {
+            bool is_near = first + lane < listed;
+            const u32 slot = is_near ? in.high[first + lane] : 0;
+            const Cells c = cells(in.cut, box_of(in.records[slot].low, in.records[slot].high));
+#pragma unroll
+            for (u32 axis = 0; axis < 3; axis++) {
+                is_near &= c.low[axis] <= all.high[axis] && all.low[axis] <= c.high[axis];
+            }
+            for (u32 near = __ballot_sync(ALL_LANES, is_near); near != 0; near &= near - 1) {
+                const u32 of = __shfl_sync(ALL_LANES, slot, __ffs(int(near)) - 1);
+                const float4 l = in.records[of].low, h = in.records[of].high;
+                const float4 low = shared.low[own.number], high = shared.high[own.number];
+                const bool hit = is_box & overlap(low, high, l, h);
+                tests += boxes;
+                if (!__any_sync(ALL_LANES, hit)) continue;
+                // A hit of the level with a block is in the cells looked for.
+                const u32 i = __float_as_uint(high.z), j = __float_as_uint(h.z);
+                const bool is_plain = DIRECT && plain < WARP;
+                const u32 what = wanted(own.number, in.cut.main, 0, false);
+                take(hit, Test{is_plain ? i : what, is_plain ? j : of, is_plain, hit});
+                __syncwarp();
+                while (waiting >= WARP) pop();
+            }
+        }
+        if (tests >= REPORT * BOXES) stop(0);
+    }
+
     DEVICE void run() {
         const u32 lane = lane_index(), number = lane % BOXES;
         const u32 warp = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
@@ -422,10 +461,17 @@ struct GridWarp {
             own.cells = cells(in.cut, box_of(low, high));
         }
         __syncwarp();
+        u32 levels = in.table->levels;
+        const u32 up_to_main = in.cut.main < WARP ? (2u << in.cut.main) - 1 : ~0u;
+        if (in.high && levels > up_to_main && in.table->high <= MAX_HIGH &&
+            !__any_sync(ALL_LANES, own.level < WARP && own.level > in.cut.main)) {
+            levels &= up_to_main;
+            test_listed(own);
+        }
         if constexpr (BOXES == WARP) {
-            look_level_by_level(own);
+            look_level_by_level(own, levels);
         } else {
-            look_at_once(own);
+            look_at_once(own, levels);
         }
         while (waiting > 0) pop();
         // Warps of few pairs share an atomic; those of crowded boxes do not wait for each other.

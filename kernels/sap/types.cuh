@@ -36,7 +36,8 @@ struct State {
     u64 axis_blocks;      // blocks that have added their candidates
     u64 invalid_b;        // the same for the second of two sets
     u64 first_invalid_b;
-    u64 levels;   // of the grid: those that hold a box, a bit each
+    u32 levels;   // of the grid: those that hold a box, a bit each
+    u32 high;     // boxes above the level with a block; beyond MAX_HIGH they are not all counted
     u64 placed;   // boxes that a grid holds
     u64 crowded;  // boxes of its region that holds most (grid_regions.cuh)
     u64 near;     // sampled boxes whose bucket is near that of the box before
@@ -47,7 +48,8 @@ ASSERT_LAYOUT(State, 208,
     AT(pairs, 0) AT(work, 8) AT(longest, 16) AT(resting_tests, 24) AT(large, 32) AT(stopped, 40)
     AT(tests, 48) AT(invalid, 56) AT(first_invalid, 64) AT(empty, 72) AT(changed, 80)
     AT(resting_changed, 88) AT(left, 96) AT(axis, 104) AT(axis_tests, 112) AT(axis_blocks, 136)
-    AT(invalid_b, 144) AT(first_invalid_b, 152) AT(levels, 160) AT(placed, 168) AT(crowded, 176)
+    AT(invalid_b, 144) AT(first_invalid_b, 152) AT(levels, 160) AT(high, 164)
+    AT(placed, 168) AT(crowded, 176)
     AT(near, 184) AT(started, 192) AT(ended, 200));
 
 // The tests that a sweep may take for each pair found, beyond its limit. The host adds them to the

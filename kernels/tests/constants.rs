@@ -54,6 +54,7 @@ const SAP: &[Same] = &[
         ["sap/grid.cuh", "NEAR_SAMPLE"],
         &[["find/grid.rs", "NEAR_SAMPLE"]],
     ),
+    (["sap/grid.cuh", "MAX_HIGH"], &[["tuning.rs", "MAX_HIGH"]]),
     (
         ["sap/sweep.cuh", "SWEPT_A_TEST"],
         &[["tuning.rs", "SWEPT_A_TEST"]],

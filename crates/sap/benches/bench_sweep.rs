@@ -571,6 +571,7 @@ fn scenes(share: usize) -> Vec<Run> {
         all("100 pairs a box, 300k", uniform(300_000 / share, 73.0)),
         all("sticks, 1M", of_sides(million, 1.0, sticks)),
         all("few large, 1M", of_sides(million, 1.0, few_large)),
+        all("in a room, 1M", in_a_room(million)),
         all("heavy tail, 200k", of_sides(200_000 / share, 8.0, heavy)),
         Run {
             motion: Motion::Apart,
@@ -606,6 +607,20 @@ fn uniform(n: usize, density: f64) -> Vec<Aabb> {
         around(center, std::array::from_fn(|_| 0.2 + 0.3 * next()))
     };
     (0..n).map(|_| one()).collect()
+}
+
+/// Returns uniform boxes between six walls, which they touch.
+fn in_a_room(n: usize) -> Vec<Aabb> {
+    let mut boxes = uniform(n - 6, 1.0);
+    let side = (boxes.len() as f64).cbrt() as f32;
+    for axis in 0..3 {
+        let (mut low, mut high) = ([-1.0; 3], [side + 1.0; 3]);
+        (low[axis], high[axis]) = (-1.0, 0.0);
+        boxes.push(Aabb::new(low, high));
+        (low[axis], high[axis]) = (side, side + 1.0);
+        boxes.push(Aabb::new(low, high));
+    }
+    boxes
 }
 
 /// Returns boxes whose half sides are what `half` makes of three random numbers.

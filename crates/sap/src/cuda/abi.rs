@@ -33,7 +33,8 @@ pub(crate) struct State {
     pub(crate) axis_blocks: u64,
     pub(crate) invalid_b: u64,
     pub(crate) first_invalid_b: u64,
-    pub(crate) levels: u64,
+    pub(crate) levels: u32,
+    pub(crate) high: u32,
     pub(crate) placed: u64,
     pub(crate) crowded: u64,
     pub(crate) near: u64,
@@ -47,8 +48,8 @@ assert_layout!(
     State, 272:
     pairs 0, work 8, longest 16, resting_tests 24, large 32, stopped 40, tests 48,
     invalid 56, first_invalid 64, empty 72, changed 80, resting_changed 88, left 96, axis 104,
-    axis_tests 112, axis_blocks 136, invalid_b 144, first_invalid_b 152, levels 160, placed 168,
-    crowded 176, near 184, started 192, ended 200, sorts 208,
+    axis_tests 112, axis_blocks 136, invalid_b 144, first_invalid_b 152, levels 160, high 164,
+    placed 168, crowded 176, near 184, started 192, ended 200, sorts 208,
 );
 
 /// The bit of [`State::left`] that tells that a box has left: `HAS_LEFT` of the kernels.

@@ -145,6 +145,11 @@ pub(super) const MIN_UNITS: f64 = 5.0;
 pub(super) const FEW_TESTS: f64 = 1000.0;
 /// Units of more tests are narrow, whatever there is to do.
 pub(super) const MANY_TESTS: f64 = 6000.0;
+/// Boxes above the level with a block that have a list: `MAX_HIGH` of the kernels. Of 10^6 boxes in
+/// a room of six walls, all others looked for them in cells, 126 us; by the list it takes 101, and
+/// 91 without walls. 1,000 boxes of 16 cells take 248 us in cells and 329 by a list of them (H200,
+/// 2026-11-30, `bench_sweep --scenes`), so about 250 us for each 1,000.
+pub(super) const MAX_HIGH: usize = 128;
 /// There is at least one unit for this many of the warps that the device can hold.
 pub(super) const WARPS_A_UNIT: f64 = 8.0;
 /// A warp takes 8 boxes to test against the resting set where there are at least this many, else 2.

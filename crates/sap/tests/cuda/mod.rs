@@ -15,6 +15,7 @@ mod queries;
 mod resting;
 mod soak;
 mod two_sets;
+mod walls;
 
 use crate::common;
 use crate::common::against_cpu::{self, cpu, engine, holds, sized, uniform};
@@ -73,7 +74,8 @@ pub fn trials() -> Vec<Trial> {
         .chain(order::ALL)
         .chain(queries::ALL)
         .chain(soak::ALL)
-        .chain(changed::ALL);
+        .chain(changed::ALL)
+        .chain(walls::ALL);
     trials.extend(others.map(|&(name, check)| Trial::test(name, check)));
     let Err(error) = gpu::Device::first() else {
         // This engine lives as long as the process, so the kernels are loaded once. Loading takes

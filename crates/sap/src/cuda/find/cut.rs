@@ -204,7 +204,7 @@ impl Cut {
     }
 
     /// Returns the level of a box.
-    fn level(&self, b: &Aabb) -> usize {
+    pub(super) fn level(&self, b: &Aabb) -> usize {
         let min = self.min_level(b);
         min + (self.levels >> min).trailing_zeros() as usize
     }

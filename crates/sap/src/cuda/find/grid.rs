@@ -6,6 +6,7 @@ use crate::cuda::abi::{Accept, Clear, Keys, State, counter};
 use crate::cuda::find::bound::Finder;
 use crate::cuda::find::cut::{Cut, Record};
 use crate::cuda::find::forecast::Forecast;
+use crate::cuda::find::high::{self, HighList};
 use crate::cuda::find::regions::{Division, Memory, Regions};
 use crate::cuda::find::sample::{Sampled, candidates};
 use crate::cuda::find::search::{Active, Search};
@@ -44,6 +45,7 @@ struct Input {
     records: DevicePtr<Record>,
     starts: DevicePtr<u32>,
     worlds: DevicePtr<u32>,
+    high: DevicePtr<u32>,
     table: DevicePtr<State>,
     state: DevicePtr<State>,
     accept: Accept,
@@ -51,8 +53,8 @@ struct Input {
 }
 
 assert_layout!(
-    Input, 176:
-    cut 0, records 64, starts 72, worlds 80, table 88, state 96, accept 104, limit 168,
+    Input, 184:
+    cut 0, records 64, starts 72, worlds 80, high 88, table 96, state 104, accept 112, limit 176,
 );
 
 /// `RestingInput` of the kernels.
@@ -67,7 +69,7 @@ struct RestingInput {
     large: DevicePtr<u32>,
 }
 
-assert_layout!(RestingInput, 208: grid 0, boxes 176, ids 184, n 192, pad 196, large 200);
+assert_layout!(RestingInput, 216: grid 0, boxes 184, ids 192, n 200, pad 204, large 208);
 
 /// Boxes outside a grid, to be tested against those in it.
 pub(crate) struct Others<'a> {
@@ -89,6 +91,8 @@ struct CutPlan {
     division: Division,
     /// Whether boxes are spread over these.
     is_spread: bool,
+    /// Whether few boxes are likely to be above the level with a block.
+    are_few_high: bool,
 }
 
 impl CutPlan {
@@ -103,6 +107,7 @@ impl CutPlan {
             forecast: Forecast::new(n, candidates(sample, n), cost),
             division,
             is_spread: division.is_spread(&cut, sample),
+            are_few_high: high::are_few(&cut, sample, n),
         }
     }
 }
@@ -142,6 +147,7 @@ pub(crate) struct Grid {
     /// Whether boxes of the last frame lie far from those before them.
     are_apart: bool,
     records: Grow<Record>,
+    high: HighList,
     /// The slots of boxes, [`SLOTS`] in each, or the records of regions.
     scratch: Grow<Record>,
     /// Whether boxes have gone to regions.
@@ -203,6 +209,7 @@ impl Grid {
             min_divided: min_divided.map_or(MIN_DIVIDED, |n| n.min(MIN_DIVIDED)),
             are_apart: false,
             records: Grow::default(),
+            high: HighList::default(),
             scratch: Grow::default(),
             has_divided: false,
             sample: Grow::default(),
@@ -367,12 +374,15 @@ impl Grid {
             return Ok(());
         }
         self.records.reserve(stream, n)?;
+        let are_few_high = self.plan.as_ref().is_some_and(|plan| plan.are_few_high);
+        let high = self.high.begin(stream, &self.cut, are_few_high, state)?;
         if let Some(division) = self.reserve_scratch(stream, n)? {
             self.buckets.reserve(stream, self.cut.buckets())?;
             let memory = Memory {
                 partitioned: self.scratch.device_ptr(),
                 starts: self.buckets.ptr(),
                 records: self.records.device_ptr(),
+                high,
                 state,
             };
             let regions = &mut self.regions;
@@ -381,7 +391,8 @@ impl Grid {
             return unsafe { regions.arrange(stream, active, &self.cut, division, &memory) };
         }
         self.buckets.begin(stream, self.cut.buckets())?;
-        let (boxes, worlds, cut) = (scene.boxes()?, address(&scene.worlds), ByValue(self.cut));
+        let (boxes, worlds) = (scene.boxes()?, address(&scene.worlds));
+        let (cut, high) = (ByValue(self.cut), ByValue(high));
         let (buckets, slots) = (self.buckets.ptr(), self.scratch.device_ptr().cast::<Slot>());
         let (records, placed) = (self.records.device_ptr(), counter!(state, placed));
         // SAFETY: the caller's promise; there are a count for each bucket, a slot and a record for
@@ -396,7 +407,7 @@ impl Grid {
             stream.launch(
                 &self.kernels.place,
                 &linear(n),
-                &args![boxes, ids, n as u32, cut, slots, buckets, records],
+                &args![boxes, ids, n as u32, cut, slots, buckets, records, high],
             )?;
         }
         Ok(())
@@ -429,6 +440,7 @@ impl Grid {
             records: self.records.device_ptr(),
             starts: self.buckets.ptr(),
             worlds: search.worlds,
+            high: self.high.ptr(),
             table,
             state: search.state,
             accept: search.accept,

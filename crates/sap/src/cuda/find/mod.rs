@@ -8,6 +8,7 @@ mod cut;
 mod endpoints;
 mod forecast;
 pub(crate) mod grid;
+mod high;
 mod levels;
 pub(crate) mod plan;
 mod regions;

@@ -4,6 +4,7 @@
 use crate::Result;
 use crate::cuda::abi::{State, counter};
 use crate::cuda::find::cut::{Cut, Record};
+use crate::cuda::find::high::High;
 use crate::cuda::find::sample::{Sampled, present};
 use crate::cuda::find::search::Active;
 use crate::cuda::input::scene::address;
@@ -90,6 +91,7 @@ pub(super) struct Memory {
     pub(super) partitioned: DevicePtr<Record>,
     pub(super) starts: DevicePtr<u32>,
     pub(super) records: DevicePtr<Record>,
+    pub(super) high: High,
     pub(super) state: DevicePtr<State>,
 }
 
@@ -131,6 +133,7 @@ impl Regions {
             partitioned,
             starts,
             records,
+            high,
             state,
         } = memory;
         let count = Launch::linear(self.resident.min(blocks(scene.n, THREADS)), THREADS);
@@ -148,8 +151,8 @@ impl Regions {
             self.ends.make(stream, crowded, placed)?;
             let arguments = args![boxes, worlds, ids, n, by_value, regions, ends, partitioned];
             stream.launch(&self.partition, &partition, &arguments)?;
-            let launch = Launch::linear(division.count, threads);
-            let arguments = args![partitioned, ends, regions, buckets, starts, records];
+            let (launch, high) = (Launch::linear(division.count, threads), ByValue(high));
+            let arguments = args![partitioned, ends, regions, buckets, starts, records, high];
             stream.launch(arrange, &launch, &arguments)?;
         }
         Ok(())

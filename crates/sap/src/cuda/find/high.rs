@@ -1,0 +1,102 @@
+//! The list of the boxes above the level with a block (`High` in `kernels/sap/grid.cuh`): the
+//! ground and the walls of a scene. Without it all other boxes look for them in cells.
+
+use crate::Result;
+use crate::cuda::abi::State;
+use crate::cuda::find::cut::Cut;
+use crate::cuda::find::sample::{Sampled, present};
+use crate::cuda::tuning::MAX_HIGH;
+use bytemuck::{Pod, Zeroable};
+use gpu::{DevicePtr, Grow, Stream, assert_layout};
+use std::mem::offset_of;
+
+/// Where the kernels list boxes: `High` there.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct High {
+    slots: DevicePtr<u32>,
+    count: DevicePtr<u32>,
+    main: u32,
+    pad: u32,
+}
+
+assert_layout!(High, 24: slots 0, count 8, main 16, pad 20);
+
+/// A level above all.
+const NONE: u32 = 32;
+
+/// The memory of the list, and whether the boxes arranged have one.
+#[derive(Default)]
+pub(super) struct HighList {
+    slots: Grow<u32>,
+    in_use: bool,
+}
+
+impl HighList {
+    /// Returns what the kernels need to list boxes of this cut, which are few, or to list none.
+    /// `state` is the address of counters that are zero.
+    pub(super) fn begin(
+        &mut self,
+        stream: &Stream,
+        cut: &Cut,
+        are_few: bool,
+        state: DevicePtr<State>,
+    ) -> Result<High> {
+        self.in_use = are_few && cut.main < NONE;
+        self.slots.reserve(stream, MAX_HIGH)?;
+        Ok(High {
+            slots: self.ptr(),
+            count: state.byte_add(offset_of!(State, high) as u64).cast(),
+            main: if self.in_use { cut.main } else { NONE },
+            pad: 0,
+        })
+    }
+
+    /// Returns the address of the list; null if there is none.
+    pub(super) fn ptr(&self) -> DevicePtr<u32> {
+        match self.in_use {
+            true => self.slots.device_ptr(),
+            false => DevicePtr::NULL,
+        }
+    }
+}
+
+/// Tells whether few of `n` boxes are likely to be above the level with a block, by a sample. One
+/// sampled box says nothing: it may be the only one.
+pub(super) fn are_few(cut: &Cut, sample: &[Sampled], n: usize) -> bool {
+    let is_high = |sampled: &&Sampled| cut.level(&sampled.aabb) as u32 > cut.main;
+    let others = present(sample).filter(is_high).count().saturating_sub(1);
+    others * n <= 2 * MAX_HIGH * sample.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Aabb;
+
+    #[test]
+    fn walls_are_few_and_half_of_all_boxes_are_not() {
+        let sample = |large: usize| -> Vec<Sampled> {
+            let one = |i: usize| Sampled {
+                aabb: Aabb::new(
+                    [i as f32; 3],
+                    [i as f32 + if i < large { 9.0 } else { 0.5 }; 3],
+                ),
+                ..Sampled::zeroed()
+            };
+            (0..2048).map(one).collect()
+        };
+        let few = |large: usize, n: usize| {
+            let sample = sample(large);
+            let cut = Cut::new(&sample, n, false).0;
+            let high = sample
+                .iter()
+                .filter(|it| cut.level(&it.aabb) as u32 > cut.main);
+            assert_eq!(high.count(), large, "{cut:?}");
+            are_few(&cut, &sample, n)
+        };
+        assert!(few(0, 1_000_000) && few(1, 100_000_000) && few(128, 2048));
+        assert!(!few(3, 1_000_000) && !few(300, 2048));
+        assert!(are_few(&Cut::zeroed(), &[], 0));
+    }
+}
