@@ -4,7 +4,7 @@
 // same every time, without atomics.
 //
 // Bytes a pair: split 8 r, 8 w; the sort by 20 bits 3 x 16 and 4; rows 4 r. A body: 8 r and w for
-// each of its two runs.
+// each of its two runs. 114,000 pairs: split 4.3 us, rows 4.4, of which launching takes 2 each.
 #pragma once
 #include "types.cuh"
 

@@ -4,7 +4,8 @@
 //
 // One thread a particle. Bytes a particle: fall 32 r, 56 w; push, each of 4 rounds, 48 r, 16 w, and
 // 36 for each of some ten neighbours, from L2; settle 32 r, 32 w. For a million particles some 0.15
-// GB and 1.6 GB from L2, 0.4 ms at 4 TB/s of each.
+// GB and 1.6 GB from L2, 0.4 ms at 4 TB/s of each. Measured in the first frames, with a neighbour
+// for every fifth particle: fall 23 us, push 25 a round, settle 17 (21, 15 and 15 by their bytes).
 #pragma once
 #include "neighbours.cuh"
 

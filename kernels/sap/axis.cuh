@@ -8,7 +8,10 @@
 // of one world count.
 //
 // A grid of (m / 32, 3) blocks of 256 threads: each block compares 32 boxes with the whole sample
-// on one axis, 2 M tests an axis in all. 24 KB of shared memory.
+// on one axis, 2 M tests an axis in all. 24 KB of shared memory. 8.3 M instructions of warps, 9 us
+// of all multiprocessors; measured 34. There are too few warps: 192 blocks fill 18 % of the places,
+// and each thread makes 256 tests one after another. It runs where the sweep is chosen, which takes
+// milliseconds.
 #pragma once
 #include "types.cuh"
 

@@ -2,7 +2,8 @@
 // worlds the world stands above it, so that no sweep leaves its world. Empty boxes get the greatest
 // key: they come last and no sweep reaches them.
 //
-// One thread a box. Bytes a box: 24 read (all sectors are touched), 4 or 8 written.
+// One thread a box. Bytes a box: 24 read (all sectors are touched), 4 or 8 written. 10^6 boxes:
+// predicted 6.5 us by these bytes, measured 8.9, of which launching takes 2.
 #pragma once
 #include "types.cuh"
 

@@ -1,7 +1,8 @@
 // Phase 8: sorted keys a * 2^bits + b to pairs of 32-bit indices, `a` before `b` in memory.
 //
 // One thread a slot of the list, of which `count` are taken at most. Bytes a pair: 8 read, 8
-// written.
+// written. 1.36 M pairs in 2 M slots: predicted 5 us and 2 to launch, measured 12; threads of empty
+// slots cost the rest.
 #pragma once
 #include "types.cuh"
 

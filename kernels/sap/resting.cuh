@@ -3,6 +3,10 @@
 // a list. A frame sorts and tests the other boxes only, and looks those up in that grid
 // (grid_resting.cuh).
 //
+// Of 10^6 boxes split_count takes 7.2 us and split 8.3 (predicted 4 and 5 by their bytes, and 2 to
+// launch). A frame in which 10,000 of them are active takes 47 us, of which 27 read and check all
+// boxes.
+//
 // Once, when the set is made:
 //   split_count    the boxes that do not rest, by block; bytes a box: 16 read
 //   split          the indices of both kinds, in order, from the scanned counts; bytes a box:

@@ -57,7 +57,7 @@
 // Registers and shared memory: sap_sweep has 64 registers and 18,432 bytes, so 4 blocks of 8 warps
 // fit a multiprocessor. That is half of all warps; the filter's independent chains (four sets) hide
 // the latency. sm_75 holds 2 such blocks. It spills 100 bytes, where pairs are written. The sweeps
-// of cells have 64 registers and spill 4 to 48 bytes there (sm_75: 40 to 128). Of the others
+// of cells have 64 registers and spill 4 to 48 bytes there (sm_75: 44 to 184). Of the others
 // sap_grid_resting (20 and 32 bytes), sap_region_arrange (16) and sap_keep (16) spill.
 //
 // Each kernel calls `wait_for_stream` (common/ptx.cuh). All but `sap_keep` and `sap_put` do so at

@@ -3,7 +3,8 @@
 // One block suffices. Its input is one count for a tile of 128 boxes or a block of 1,024 pairs: so
 // few that a second level would cost more than it saves (100 M boxes: 96 rounds).
 //
-// 1,024 threads, 8 counts each a round. Bytes a count: 4 read, 8 written.
+// 1,024 threads, 8 counts each a round. Bytes a count: 4 read, 8 written. 7,813 counts, of 10^6
+// boxes, take 10 us, of which launching takes 2: a round waits for memory three times.
 #pragma once
 #include "block/scan.cuh"
 #include "types.cuh"

@@ -12,7 +12,8 @@
 //
 // One warp a tile. Bytes a box: 4 + 24 read (the box from anywhere), 16 + 8 + 4 + 1 written. About
 // 20 + log2(n) loads of keys, near each other within a warp and so mostly from L1, and 450
-// instructions a lane to deal the sets.
+// instructions a lane to deal the sets. 10^6 boxes: predicted 35 us, measured 63. Boxes come from
+// anywhere: 340 MB of sectors from L2, where 61 are needed, for which 83 % of all warps wait.
 #pragma once
 #include "block/bitonic.cuh"
 #include "common/search.cuh"

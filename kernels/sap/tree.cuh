@@ -18,6 +18,11 @@
 // the top. A node has the union of its boxes, their min and max index and world, all layers and
 // masks, and the flags and the group that all its boxes share.
 //
+// 10^6 boxes of `nested_rooms` in 5 passes, in us: choose 14 to 30 a pass, keys 17, permute 8.0,
+// place 28, union 16 and 3 for each higher level (predicted by bytes: 8 to 9 for keys, 3, 14 and
+// 8; boxes are read from anywhere). The sweep bounds them all, 55 registers, 100 instructions a
+// lane for 32 children, issued in 70 % of all cycles.
+//
 // Steps, by launch, bytes a box:
 //   choose   a warp a segment; 1,300 shuffles
 //   keys     4 + 24 read, 8 written

@@ -1,5 +1,5 @@
 // Converts f32 boxes to f64, for one of two sets whose other set is tested in f64. One thread a
-// coordinate.
+// coordinate. Bytes: 4 read, 8 written. Not timed: by these bytes 10^6 boxes take 17 us.
 #pragma once
 #include "types.cuh"
 

@@ -7,6 +7,9 @@
 //             is written from registers to wherever it goes
 //   bitonic   Batcher's network over the whole array, padded to a power of two; pairs are words of
 //             64 bits, the key on top
+//
+// 2^20 keys by radix16: count 6.2 us, scan 3.6, scatter 10.3 a pass, where bytes take 1 to 2. With
+// 256 blocks they wait for launches and for memory.
 
 #include "ha_radix.cuh"
 

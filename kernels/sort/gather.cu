@@ -1,6 +1,7 @@
 // Records in the order of a sorted index: the second half of every sort of records (Ha, Krüger,
 // Silva 2009, §4.7). Bytes a record of R bytes: 4 for the index, R read (32 at least: sectors), R
-// written.
+// written. 2^24 records of 32 bytes: predicted 270 us by these bytes, measured 605. Memory reads 64
+// bytes for a random sector of 32, 1.65 GB in all, at 2.7 TB/s.
 
 #include "common/types.cuh"
 

@@ -93,8 +93,12 @@ impl Communicator {
     ) -> Result<(), TransportError> {
         let sent = outgoing.iter().map(Slice::memory);
         let got = incoming.iter().map(SliceMut::memory);
-        let memory = sent.chain(got).collect::<gpu::Result<Vec<_>>>()?;
         self.whole = false;
+        let memory = match sent.chain(got).collect::<gpu::Result<Vec<_>>>() {
+            Ok(memory) => memory,
+            // The other ranks wait for what this one says.
+            Err(error) => return agree(transport, Err(error.into())),
+        };
         stream.using(&memory, || {
             let counts = check_counts(transport.size(), outgoing, incoming);
             let queued = counts.and_then(|()| self.queue(stream, (outgoing, incoming)));
