@@ -145,7 +145,7 @@ fn particles_live_on_the_device() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A galaxy moves on the device nearly as on the CPU, which opens fewer nodes of the same tree, and
+/// A galaxy moves on the device nearly as on the CPU, which opens other nodes of the same tree, and
 /// its centre of mass does not move.
 fn galaxy_lives_on_the_device() -> Result<(), Failed> {
     // Bodies and frames, for trees of one level to seven: a launch builds up to three.

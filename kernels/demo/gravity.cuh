@@ -6,23 +6,25 @@
 // level one of the next. A warp goes through the tree with 32 bodies at once (J. Bedorf, E.
 // Gaburov, S. Portegies Zwart, "A sparse octree gravitational N-body code that runs entirely on the
 // GPU processor", 2012, 3.3): each lane tests a node, far nodes and bodies gather in a list, and
-// all lanes add up the list. Departures: nodes have no cells of an octree, and a node is far only
-// if it is far from the box of all 32 bodies, so sums are closer to the exact ones than the CPU's,
-// where eight bodies go together. All sums are in a fixed order.
+// all lanes add up the list. Departures: nodes have no cells of an octree, and in most warps a node
+// is far only if it is far from the box of all 32 bodies, so sums are closer to the exact ones than
+// the CPU's, where eight bodies go together. All sums are in a fixed order.
 //
 // Bytes a body: bounds 16 r; codes 16 r, 4 w; sort by 30 bits 4 x 16; level 1 to 3 20 r, 16 w and
 // 7 w of nodes; the rest in L2. An interaction is 12 arithmetic instructions, a reciprocal root and
 // a load of 16 bytes that all lanes share, for 32 bodies; a test some 50 instructions for 32 nodes.
 // Predicted, from interactions that a port of this counted at the start of the scene: 65,536 bodies
 // have 1,560 each, 0.1 ms of arithmetic if half of all slots issue, and seven launches and the sort
-// take 0.05; 262,144 have 2,270, 0.7 and 0.07. Measured (H200, 2026-11-30): 0.25 and 0.72 to 0.86;
-// of the latter demo_gravity takes 0.72, nodes, drift, codes and bounds 12 + 7 + 4 + 12 us. The sum
-// over all bodies, which this replaces, took 2.6 and 41 ms.
+// take 0.05; 262,144 have 2,270, 0.7 and 0.07. Measured (H200, 2026-11-30): 0.25 ms in all, and
+// 0.72 to 0.86 from frame to frame; in the first frames of the latter demo_gravity takes 0.72, and
+// nodes, drift, codes and bounds 12, 7, 4 and 12 us. The sum over all bodies, which this replaces,
+// took 2.6 and 41 ms.
 //
 // A warp whose bodies lie on both sides of a jump of the curve has a box that is nearly empty, and
-// opened nearly all nodes: one such warp made the launch take 2.0 and 9.3 ms. Such warps test each
-// body instead, 260 instructions for 32 nodes, so that they have at most 2.5 times the usual list.
-// With 65,536 bodies all warps run at once, and the longest list is what takes 0.25 ms.
+// opened nearly all nodes: one such warp made the launch take 2.0 and 9.3 ms. What is not far from
+// the box of such a warp is tested with each of its bodies, 260 instructions for 32 nodes. In a
+// model of two galaxies the longest list of 65,536 bodies was then 2.7 times the mean, and 7.6
+// before. So many bodies fill the device once, which then waits for the warp with that list.
 #pragma once
 #include "sap/types.cuh"
 #include "types.cuh"
@@ -38,8 +40,9 @@ constexpr u32 LEVELS_A_LAUNCH = 3;
 constexpr u32 MAX_LEVELS = 11;
 // A node is far if its extent is less than this share of its distance, as on the CPU.
 constexpr float OPENING = 0.6f;
-// The bodies of a warp whose box is so many times as long as that of its closest eight lie on both
-// sides of a jump of the curve.
+// A warp whose box is so many times as long as that of the eight of its bodies that lie closest
+// together, of four times eight, is on both sides of a jump of the curve. A quarter of the warps of
+// that model are; at 3 it is 41 %, for lists that are 2 % shorter.
 constexpr float LONG = 4.0f;
 // Nodes that a warp has yet to test. Near the limit it takes one at a time, which adds at most
 // seven a level.

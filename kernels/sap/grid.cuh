@@ -188,8 +188,8 @@ DEVICE void add_levels(State* state, u32 levels) {
 }
 
 // Boxes above the level with a block are few in most scenes: the ground, walls. While they are no
-// more than this, they have a list, and boxes of that level and below do not look for them in
-// cells.
+// more than this, they have a list, and a warp without such a box does not look for them in cells.
+// Where no level has a block, or the host expects many, there is no list and nothing is counted.
 constexpr u32 MAX_HIGH = 128;
 
 struct High {

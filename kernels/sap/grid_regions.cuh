@@ -7,7 +7,7 @@
 //   partition  boxes to their regions, in no order: a block ranks its boxes by region and takes
 //              room for all of one region by one atomic; bytes a box: 24 read, 32 written
 //   arrange    a block a region: its boxes by bucket, counted in shared memory; bytes a box: 32
-//              read, 32 written; a bucket: 4 written
+//              read, 32 written; a bucket: 4 written; lists the few above the main level
 //
 // What is written at a time is close together, the next records of each region or the records of
 // one, so L2 collects whole lines. Where all go to random places, each sector of 32 bytes costs

@@ -444,7 +444,7 @@ struct GridWarp {
                 const bool hit = is_box & overlap(low, high, l, h);
                 tests += boxes;
                 if (!__any_sync(ALL_LANES, hit)) continue;
-                // A hit of the level with a block is in the cells looked for.
+                // As if it were on the level with a block, where no cells are compared.
                 const u32 i = __float_as_uint(high.z), j = __float_as_uint(h.z);
                 const bool is_plain = DIRECT && plain < WARP;
                 const u32 what = wanted(own.number, in.cut.main, 0, false);

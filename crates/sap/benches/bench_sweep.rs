@@ -117,7 +117,11 @@ fn main() -> Result<()> {
     if let Some(folder) = std::env::var_os("RADSWEEP_DATA").filter(|_| !quick) {
         for scene in SCENES {
             let file = Path::new(&folder).join(format!("{scene}.npy"));
-            measured.push(measure(&Run::new(scene, read(&file)?), strategy, runs)?);
+            let run = Run {
+                motion: Motion::All,
+                ..Run::new(scene, read(&file)?)
+            };
+            measured.push(measure(&run, strategy, runs)?);
         }
     }
     print_table(&measured);
@@ -410,22 +414,28 @@ fn measure(run: &Run, strategy: Strategy, runs: usize) -> Result<Measured> {
     })
 }
 
-/// Measures frames in which all boxes walk by up to a share of their size, with events: with the
-/// neighbour list and without one, by turns.
-fn walking(n: usize, share: f32, strategy: Strategy, runs: usize) -> Result<[Measured; 2]> {
-    let engine = |min_resting| {
+/// Measures frames in which all boxes walk by up to a share of their size, by turns: with the
+/// neighbour list, without one, and with it but without events and [`Config::timings`].
+fn walking(n: usize, share: f32, strategy: Strategy, runs: usize) -> Result<[Measured; 3]> {
+    let engine = |min_resting, timings| {
         BroadPhase::new(Config {
             backend: Backend::Cuda,
             strategy,
             min_resting,
+            timings,
+            events: timings,
             ..Config::default()
         })
     };
-    let mut engines = [engine(None)?, engine(Some(usize::MAX))?];
+    let mut engines = [
+        engine(None, true)?,
+        engine(Some(usize::MAX), true)?,
+        engine(None, false)?,
+    ];
     let mut boxes = uniform(n, 1.0);
     let mut next = random();
-    let mut reports: [Vec<Report>; 2] = Default::default();
-    let mut wholes: [Vec<f64>; 2] = Default::default();
+    let mut reports: [Vec<Report>; 3] = Default::default();
+    let mut wholes: [Vec<f64>; 3] = Default::default();
     let stream = engines[0].stream().ok_or("no stream")?.clone();
     let mut walk = |_| {
         for b in &mut boxes {
@@ -444,7 +454,7 @@ fn walking(n: usize, share: f32, strategy: Strategy, runs: usize) -> Result<[Mea
         stream.synchronize()?;
         for (number, on_device) in (first..).zip(&uploaded) {
             // The first one of a frame may find boxes that are not in a cache.
-            for at in [number % 2, 1 - number % 2] {
+            for at in [0, 1, 2].map(|at| (number + at) % 3) {
                 let broad_phase = &mut engines[at];
                 let start = Instant::now();
                 let report = broad_phase.update_device(on_device.slice())?.clone();
@@ -467,11 +477,12 @@ fn walking(n: usize, share: f32, strategy: Strategy, runs: usize) -> Result<[Mea
     })?;
     on_cpu.update(&boxes)?;
     let expected = pair_hash(on_cpu.pairs());
-    if hashes != [expected; 2] {
+    if hashes != [expected; 3] {
         return Err(format!("{n} walk by {share}: other pairs than on the CPU").into());
     }
     let mut measured = Vec::new();
-    for (at, name) in ["", ", searched"].into_iter().enumerate() {
+    let names = ["", ", searched", ", untimed"];
+    for (at, name) in names.into_iter().enumerate() {
         let scene = format!("walk by {} %{name}", 100.0 * share);
         let last = reports[at].last().ok_or("no runs")?;
         let count = wholes[at].len() as f64;
@@ -494,7 +505,7 @@ fn walking(n: usize, share: f32, strategy: Strategy, runs: usize) -> Result<[Mea
         println!("{line}");
         measured.push(one);
     }
-    measured.try_into().map_err(|_| "two rows".into())
+    measured.try_into().map_err(|_| "three rows".into())
 }
 
 /// Returns the name of each stage, and the median of its milliseconds.
@@ -572,7 +583,28 @@ fn scenes(share: usize) -> Vec<Run> {
         all("sticks, 1M", of_sides(million, 1.0, sticks)),
         all("few large, 1M", of_sides(million, 1.0, few_large)),
         all("in a room, 1M", in_a_room(million)),
-        all("heavy tail, 200k", of_sides(200_000 / share, 8.0, heavy)),
+        all("uniform 3M", uniform(3 * million, 1.0)),
+        all("uniform by cells, 1M", by_cells(uniform(million, 1.0))),
+        all("sparse, 1M", uniform(million, 0.148)),
+        all(
+            "sizes from 1 to 100, 1M",
+            of_sides(million, 0.15, |u| [0.05 * 100.0_f64.powf(u[0]); 3]),
+        ),
+        all("ten giants, 1M", with_large(million, 10, 0.25)),
+        all("two cover all, 1M", with_large(million, 2, 2.0)),
+        all("in a plane, 1M", along(million, [1.0, 1.0, 0.0])),
+        all("on a line, 1M", along(million, [1.0, 0.0, 0.0])),
+        all(
+            "flat, 1M",
+            of_sides(million, 1.0, |u| [0.2 + 0.6 * u[0], 0.2 + 0.6 * u[1], 0.02]),
+        ),
+        all("clusters, 1M", clusters(million)),
+        all("two far islands, 1M", islands(million)),
+        all(
+            "in one place, 4k",
+            vec![around([0.0; 3], [0.5; 3]); 4_000 / share.min(40)],
+        ),
+        all("heavy tail, 200k", of_sides(200_000 / share, 8.28, heavy)),
         Run {
             motion: Motion::Apart,
             ..Run::new("lattice that touches", lattice(million))
@@ -607,6 +639,57 @@ fn uniform(n: usize, density: f64) -> Vec<Aabb> {
         around(center, std::array::from_fn(|_| 0.2 + 0.3 * next()))
     };
     (0..n).map(|_| one()).collect()
+}
+
+/// Returns the boxes in the order of the cells of a grid.
+fn by_cells(mut boxes: Vec<Aabb>) -> Vec<Aabb> {
+    boxes.sort_by_key(|b| [2, 1, 0].map(|axis| b.min[axis].floor() as i32));
+    boxes
+}
+
+/// Returns uniform boxes, some of which have half sides of this share of the scene's side.
+fn with_large(n: usize, large: usize, half: f64) -> Vec<Aabb> {
+    let mut boxes = uniform(n, 1.0);
+    let half = half * (n as f64).cbrt();
+    for b in boxes.iter_mut().step_by(n / large).take(large) {
+        *b = around(b.min.map(f64::from), [half; 3]);
+    }
+    boxes
+}
+
+/// Returns boxes whose centres are uniform in the axes whose share is 1, one in a unit.
+fn along(n: usize, shares: [f64; 3]) -> Vec<Aabb> {
+    let mut next = random();
+    let side = (n as f64).powf(1.0 / shares.iter().sum::<f64>());
+    let mut one = || {
+        let center = shares.map(|share| share * next() * side);
+        around(center, std::array::from_fn(|_| 0.2 + 0.3 * next()))
+    };
+    (0..n).map(|_| one()).collect()
+}
+
+/// Returns boxes in a thousand clusters, dense in their middles.
+fn clusters(n: usize) -> Vec<Aabb> {
+    let mut next = random();
+    let side = 2.0 * (n as f64).cbrt();
+    let centers: Vec<[f64; 3]> = (0..1000)
+        .map(|_| std::array::from_fn(|_| next() * side))
+        .collect();
+    let mut one = |i: usize| {
+        let near = centers[i % centers.len()].map(|x| x + 9.0 * (next() + next() + next() - 1.5));
+        around(near, std::array::from_fn(|_| 0.2 + 0.3 * next()))
+    };
+    (0..n).map(&mut one).collect()
+}
+
+/// Returns two scenes of uniform boxes, a million sides of them apart.
+fn islands(n: usize) -> Vec<Aabb> {
+    let far = 1e6_f32;
+    let moved = |(i, b): (usize, Aabb)| match i % 2 {
+        0 => b,
+        _ => Aabb::new(b.min.map(|x| x + far), b.max.map(|x| x + far)),
+    };
+    uniform(n, 1.0).into_iter().enumerate().map(moved).collect()
 }
 
 /// Returns uniform boxes between six walls, which they touch.

@@ -221,6 +221,7 @@ fn prepare(engine: &mut Engine, frame: &DeviceFrame, capacity: usize) -> Result<
     // Again with the whole capacity, with another plan, in case the first one was bad, and with the
     // finder that is better by what the first one took.
     let mut plan = unbounded(&engine.config);
+    engine.read_alone(&sets)?;
     engine.arrange(&mut plan)?;
     engine.find_pairs(&mut plan, &sets, all)?;
     Ok(engine.packed.capacity())

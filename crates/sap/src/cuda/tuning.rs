@@ -147,8 +147,9 @@ pub(super) const FEW_TESTS: f64 = 1000.0;
 pub(super) const MANY_TESTS: f64 = 6000.0;
 /// Boxes above the level with a block that have a list: `MAX_HIGH` of the kernels. Of 10^6 boxes in
 /// a room of six walls, all others looked for them in cells, 126 us; by the list it takes 101, and
-/// 91 without walls. 1,000 boxes of 16 cells take 248 us in cells and 329 by a list of them (H200,
-/// 2026-11-30, `bench_sweep --scenes`), so about 250 us for each 1,000.
+/// 91 without walls. With 1,000 boxes of 16 cells it takes 248 us in cells and 329 by a list of
+/// them, so 0.24 us for each, and a list pays up to some 145 (H200, 2026-11-30, `bench_sweep
+/// --scenes`).
 pub(super) const MAX_HIGH: usize = 128;
 /// There is at least one unit for this many of the warps that the device can hold.
 pub(super) const WARPS_A_UNIT: f64 = 8.0;

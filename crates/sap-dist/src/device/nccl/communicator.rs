@@ -93,20 +93,19 @@ impl Communicator {
     ) -> Result<(), TransportError> {
         let sent = outgoing.iter().map(Slice::memory);
         let got = incoming.iter().map(SliceMut::memory);
+        let memory = sent.chain(got).collect::<gpu::Result<Vec<_>>>();
         self.whole = false;
-        let memory = match sent.chain(got).collect::<gpu::Result<Vec<_>>>() {
-            Ok(memory) => memory,
-            // The other ranks wait for what this one says.
-            Err(error) => return agree(transport, Err(error.into())),
-        };
-        stream.using(&memory, || {
-            let counts = check_counts(transport.size(), outgoing, incoming);
-            let queued = counts.and_then(|()| self.queue(stream, (outgoing, incoming)));
-            // Meanwhile the devices are at work.
-            agree(transport, queued)?;
-            self.wait(EXCHANGE, || {
-                Ok(self.is_ready(EXCHANGE)? && stream.is_idle()?)
+        let queued = memory.map_err(TransportError::from).and_then(|memory| {
+            stream.using(&memory, || {
+                check_counts(transport.size(), outgoing, incoming)?;
+                self.queue(stream, (outgoing, incoming))
             })
+        });
+        // Whatever this rank could not do, the others wait for what it says. Meanwhile the devices
+        // are at work.
+        agree(transport, queued)?;
+        self.wait(EXCHANGE, || {
+            Ok(self.is_ready(EXCHANGE)? && stream.is_idle()?)
         })?;
         self.whole = true;
         Ok(())
