@@ -1,6 +1,7 @@
 //! The trials of ranks on devices. Without a device all are ignored, and the reason is printed;
 //! with `RADSWEEP_REQUIRE_CUDA=1` that is a failure.
 
+mod cost;
 mod devices;
 mod faults;
 mod ids;
@@ -30,7 +31,11 @@ fn open() -> gpu::Result<Vec<gpu::Device>> {
 
 pub fn trials() -> Vec<Trial> {
     let all = pairs::ALL.iter().chain(ids::ALL).chain(faults::ALL);
-    let all = all.chain(devices::ALL).chain(peers::ALL).chain(sort::ALL);
+    let all = all
+        .chain(cost::ALL)
+        .chain(devices::ALL)
+        .chain(peers::ALL)
+        .chain(sort::ALL);
     let mut trials: Vec<Trial> = all.map(|&(name, check)| Trial::test(name, check)).collect();
     trials.extend(nccl::trials());
     let error = match open() {
