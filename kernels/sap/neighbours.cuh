@@ -48,6 +48,12 @@
 // compared: a byte for each candidate, how far boxes may move until its bit can change (10^7: 0.02
 // ms more, as the check must read the last boxes too); the least and the most slack of all boxes in
 // place of those of b (`check` takes 3 us more).
+//
+// Not built: a list that goes on while a few boxes have left, which are searched apart and whose
+// pairs are merged into the others. Boxes that walk leave at about the same time: after the frame
+// in which the first of 10^6 leaves, which ends a list now, one in a thousand has left in 2.3 times
+// as many frames and one in a hundred in 3.7 times. Of the mean frame, 121 us, building takes 34.
+// The search, its pairs and the merge would take some 30 in most frames, so little would be won.
 #pragma once
 #include "block/scan.cuh"
 #include "prepare.cuh"
