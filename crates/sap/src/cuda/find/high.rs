@@ -80,7 +80,7 @@ mod tests {
         let sample = |large: usize| -> Vec<Sampled> {
             let one = |i: usize| {
                 let low = [i % 13, i / 13 % 13, i / 169].map(|x| x as f32);
-                let side = [0.9, 9.0][usize::from(i % 5 == 0 && i / 5 < large)];
+                let side = [0.9, 9.0][usize::from(i.is_multiple_of(5) && i / 5 < large)];
                 Sampled {
                     aabb: Aabb::new(low, low.map(|x| x + side)),
                     ..Sampled::zeroed()
