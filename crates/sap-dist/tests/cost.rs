@@ -4,7 +4,7 @@
 mod common;
 
 use common::random::{Random, uniform_in};
-use common::{LIMIT, Scene};
+use common::{GATHERED_WORDS, LIMIT, Scene, difference};
 use sap::{Aabb, Filter, OverlapRule};
 use sap_dist::{
     Config, Distributed, Error, Frame, Reduce, Report, Threads, Traffic, Transport, TransportError,
@@ -12,8 +12,6 @@ use sap_dist::{
 };
 use std::sync::Mutex;
 
-/// The words of the two gathers of an update.
-const GATHERED_WORDS: u64 = 18 + 20;
 /// The bytes of a sample for new cuts.
 const SAMPLE_BYTES: u64 = 24;
 /// The mean extent of a box of [`uniform_in`].
@@ -48,16 +46,6 @@ struct Steady {
     traffic: Traffic,
     /// Pairs that this rank owns and another found: the home of the point where both begin.
     elsewhere: u64,
-}
-
-fn difference(after: Traffic, before: Traffic) -> Traffic {
-    let mut traffic = after;
-    traffic.gathers -= before.gathers;
-    traffic.gathered_bytes -= before.gathered_bytes;
-    traffic.exchanges -= before.exchanges;
-    traffic.messages -= before.messages;
-    traffic.bytes -= before.bytes;
-    traffic
 }
 
 /// The boxes of a scene at these indices, with what belongs to them.

@@ -6,11 +6,13 @@
 //! Scenes: `uniform` (centres uniform in a cube of side n^(1/3), half sides uniform in 0.2 to 0.5
 //! per axis) of the given sizes, else of 10,000 to 10,000,000 boxes; the same 3.7 times as dense (5
 //! pairs a box), walking by 1 and by 10 % of their size (with events, with a neighbour list and
-//! without), not moving, with 99 of 100 boxes static (with and without a resting set), as a graph
-//! (and with a box that overlaps all others, recorded with it, so that the graph sorts, or before),
-//! and from the host with one box in 100 moving (with and without [`Frame::changed`]); and the
+//! without, and with a list but without events and times), not moving, with 99 of 100 boxes static
+//! (with and without a resting set), as a graph (and with a box that overlaps all others, recorded
+//! with it, so that the graph sorts, or before), and from the host with one box in 100 moving (with
+//! and without [`Frame::changed`]); and, all of whose boxes move, the
 //! `.npy` scenes of `SCENES` in the folder that `RADSWEEP_DATA` names. With `--scenes` these are
-//! left out, and there are crowded, long, very unequal and touching boxes ([`scenes`]) instead.
+//! left out, and there are others ([`scenes`]) instead, in all of which all boxes move: sparse and
+//! crowded, long, flat, very unequal and touching boxes, walls, clusters, islands and heaps.
 //!
 //! The strategy is `auto` unless one is named, without events. Pairs are compared with those of the
 //! CPU engine. It prints one JSON object a line, then a table. All times are medians: `ms` is the

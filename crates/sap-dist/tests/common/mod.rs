@@ -8,11 +8,25 @@ pub mod data;
 pub mod random;
 
 use sap::{Aabb, Backend, BroadPhase, Filter, OverlapRule};
-use sap_dist::{Config, Distributed, Error, Frame, Pair, Report, Threads, Transport};
+use sap_dist::{Config, Distributed, Error, Frame, Pair, Report, Threads, Traffic, Transport};
 use std::time::Duration;
 
 pub const RULES: [OverlapRule; 2] = [OverlapRule::Closed, OverlapRule::Open];
 pub const LIMIT: Duration = Duration::from_secs(60);
+/// The words of the two gathers of an update that ranks on CPUs and on devices make: state before
+/// and after.
+pub const GATHERED_WORDS: u64 = 18 + 20;
+
+/// What was sent between two counts.
+pub fn difference(after: Traffic, before: Traffic) -> Traffic {
+    let mut traffic = after;
+    traffic.gathers -= before.gathers;
+    traffic.gathered_bytes -= before.gathered_bytes;
+    traffic.exchanges -= before.exchanges;
+    traffic.messages -= before.messages;
+    traffic.bytes -= before.bytes;
+    traffic
+}
 
 /// A frame of all boxes, each with its id and the rank that brings it.
 #[derive(Clone, Default)]

@@ -2,7 +2,7 @@
 
 use super::{Check, Moment, OnDevice, device_of, pairs::sequence};
 use crate::common::random::uniform_in;
-use crate::common::{LIMIT, Scene};
+use crate::common::{GATHERED_WORDS, LIMIT, Scene, difference};
 use libtest_mimic::Failed;
 use sap_dist::{
     Config, DeviceDistributed, DeviceTransport, Peers, Staged, Threads, Traffic, Transport,
@@ -10,8 +10,6 @@ use sap_dist::{
 
 pub const ALL: &[(&str, Check)] = &[("cost::gathers", gathers)];
 
-/// The words of the gathers that ranks on CPUs make too: state before and after.
-const STATE_WORDS: u64 = 18 + 20;
 /// The words by which ranks agree on an exchange.
 const AGREED_WORDS: u64 = 3;
 
@@ -28,11 +26,7 @@ fn last<T: DeviceTransport>(
         let own = OnDevice::new(&stream, moment, transport.rank(), transport.size())?;
         broad_phase.update(transport, own.frame())?;
     }
-    let mut traffic = transport.traffic();
-    traffic.gathers -= before.gathers;
-    traffic.gathered_bytes -= before.gathered_bytes;
-    traffic.exchanges -= before.exchanges;
-    Ok(traffic)
+    Ok(difference(transport.traffic(), before))
 }
 
 /// Two frames by turns, so that memory and cuts suit the last one.
@@ -56,7 +50,7 @@ fn gathers() -> Result<(), Failed> {
             for traffic in Threads::run(ranks as usize, LIMIT, one)? {
                 let traffic = traffic?;
                 let agreed = agreed * traffic.exchanges;
-                let words = STATE_WORDS + 5 * ranks + 12 + AGREED_WORDS * agreed;
+                let words = GATHERED_WORDS + 5 * ranks + 12 + AGREED_WORDS * agreed;
                 let found = (traffic.gathers, traffic.gathered_bytes);
                 let expected = (4 + agreed, 8 * words * (ranks - 1));
                 if found != expected || (ranks > 1) != (traffic.exchanges > 0) {

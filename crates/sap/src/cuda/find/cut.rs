@@ -24,7 +24,7 @@ pub(crate) struct Cut {
     pub(crate) inverse: [f32; 3],
     /// The levels in use, one bit each; bit 30 is set.
     pub(crate) levels: u32,
-    /// The level with a bucket for each cell of a block; 32 = none.
+    /// The level with a bucket for each cell of a block, or [`NO_BLOCK`].
     pub(crate) main: u32,
     /// The first cell of the block, and its cells, by axis.
     pub(crate) low: [i32; 3],
@@ -38,6 +38,9 @@ assert_layout!(
     Cut, 64:
     origin 0, inverse 12, levels 24, main 28, low 32, size 44, hashed 56, mask 60,
 );
+
+/// A level above all, for cuts without a block.
+pub(super) const NO_BLOCK: u32 = 32;
 
 /// A box of a grid: `Record` of the kernels.
 pub(super) type Record = [[f32; 4]; 2];
@@ -194,7 +197,11 @@ impl Cut {
     /// is no main one.
     pub(crate) fn cells(&self) -> Subdivision {
         let lowest = self.levels.trailing_zeros();
-        let level = if self.main < 32 { self.main } else { lowest };
+        let level = if self.main < NO_BLOCK {
+            self.main
+        } else {
+            lowest
+        };
         Subdivision::Cells {
             origin: self.origin,
             size: self
@@ -269,7 +276,7 @@ impl Cut {
             let seen = boxes.len() - at_level[main];
             elsewhere = ((2 * seen + 8) as f64 * scale) as usize;
         } else {
-            self.main = 32;
+            self.main = NO_BLOCK;
         }
         let hashed = (2 * elsewhere.min(n)).next_power_of_two();
         self.mask = hashed.clamp(MIN_BUCKETS, MAX_BUCKETS) as u32 - 1;
@@ -377,7 +384,7 @@ mod tests {
     fn a_few_far_boxes_change_nothing_for_the_others() {
         let uniform = boxes(2048, |x| 0.4 + 0.6 * x);
         let plain = cut(&uniform, 2048);
-        assert!(plain.main < 32, "{plain:?}");
+        assert!(plain.main < NO_BLOCK, "{plain:?}");
         let far = [
             Aabb::new([f32::MIN; 3], [f32::MAX, 0.0, f32::MAX]),
             Aabb::new([3.0, -1e8, 3.0], [4.0, -1e8 + 16.0, 4.0]),

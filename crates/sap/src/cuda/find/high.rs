@@ -3,7 +3,7 @@
 
 use crate::Result;
 use crate::cuda::abi::State;
-use crate::cuda::find::cut::Cut;
+use crate::cuda::find::cut::{Cut, NO_BLOCK};
 use crate::cuda::find::sample::{Sampled, present};
 use crate::cuda::tuning::MAX_HIGH;
 use bytemuck::{Pod, Zeroable};
@@ -22,9 +22,6 @@ pub(super) struct High {
 
 assert_layout!(High, 24: slots 0, count 8, main 16, pad 20);
 
-/// A level above all.
-const NONE: u32 = 32;
-
 /// The memory of the list, and whether the boxes arranged have one.
 #[derive(Default)]
 pub(super) struct HighList {
@@ -42,12 +39,12 @@ impl HighList {
         are_few: bool,
         state: DevicePtr<State>,
     ) -> Result<High> {
-        self.in_use = are_few && cut.main < NONE;
+        self.in_use = are_few && cut.main < NO_BLOCK;
         self.slots.reserve(stream, MAX_HIGH)?;
         Ok(High {
             slots: self.ptr(),
             count: state.byte_add(offset_of!(State, high) as u64).cast(),
-            main: if self.in_use { cut.main } else { NONE },
+            main: if self.in_use { cut.main } else { NO_BLOCK },
             pad: 0,
         })
     }
@@ -89,7 +86,7 @@ mod tests {
             (0..2048).map(one).collect()
         };
         let cut = Cut::new(&sample(0), 2048, false).0;
-        assert!(cut.main < NONE, "{cut:?}");
+        assert!(cut.main < NO_BLOCK, "{cut:?}");
         let few = |large: usize, n: usize| are_few(&cut, &sample(large), n);
         assert!(few(0, 1_000_000) && few(1, 100_000_000) && few(128, 2048));
         assert!(!few(3, 1_000_000) && !few(300, 2048));
