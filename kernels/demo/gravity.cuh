@@ -204,10 +204,12 @@ struct Group {
         return reach < dot(apart, apart);
     }
 
-    // Whether most of the box of all bodies is likely to be empty.
-    DEVICE bool is_long() const {
+    // Whether most of the box of all bodies is likely to be empty. `is_full` tells of each lane
+    // whether its eight all have a body.
+    DEVICE bool is_long(bool is_full) const {
         const Vector sides = reduced<CHILDREN>(own, greatest) - reduced<CHILDREN>(own, least);
-        return longest(high - low) > LONG * warp_min(longest(sides));
+        const float side = is_full ? longest(sides) : __int_as_float(0x7f800000);
+        return longest(high - low) > LONG * warp_min(side);
     }
 
     DEVICE void pull(float4 other, float soft) {
@@ -260,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(GRAVITY_THREADS) demo_gravity(
     Group group = {xyz(body)};
     group.low = reduced<WARP>(group.own, least);
     group.high = reduced<WARP>(group.own, greatest);
-    const bool is_long = group.is_long();
+    const bool is_long = group.is_long((i | (CHILDREN - 1)) < n);
     if (lane == 0) stack[0] = top << INDEX_BITS;
     u32 waiting = 1, listed = 0;
     __syncwarp();

@@ -73,9 +73,9 @@ ASSERT_LAYOUT(Bin, 32, AT(next, 0) AT(begin, 4) AT(end, 8));
 
 // The bins of a search. An entry is a pair's key without the bits that all keys of its bin share.
 struct Bins {
-    Bin* bins;  // null = there are none
-    u32* entries;
-    u32 len;  // entries that all bins have room for, below 2^31
+    Bin* bins;
+    u32* entries;  // null = pairs are listed
+    u32 len;       // entries that all bins have room for, below 2^31
     u32 shift;
 
     // Counts a key in its bin, and returns its place. What a bin has no room for is written over
@@ -84,11 +84,45 @@ struct Bins {
         return atomicAdd(&bins[u32(key >> (bits + shift))].next, 1u);
     }
 
+    DEVICE u32 entry_of(u64 key, u32 bits) const {
+        return u32(key & ((1ull << (bits + shift)) - 1));
+    }
+
     DEVICE void store(u32 at, u64 key, u32 bits) const {
-        if (at < len) entries[at] = u32(key & ((1ull << (bits + shift)) - 1));
+        if (at < len) entries[at] = entry_of(key, bits);
     }
 };
 ASSERT_LAYOUT(Bins, 24, AT(bins, 0) AT(entries, 8) AT(len, 16) AT(shift, 20));
+
+// The pairs that a search finds, as keys `a * 2^bits + b`.
+struct Keys {
+    u64* keys;
+    u64 capacity;
+    u32* counts;  // of what is listed, by bin: one in 2^spread words
+    u32* ranks;   // of each listed, how many of its bin came before; null = they are not counted
+    Bins bins;    // if these have entries, pairs go there and are not listed
+    u32 bits, spread;
+
+    DEVICE bool are_listed() const { return !bins.entries; }
+
+    // Counts a pair in its bin, if it is to be, and returns its place there.
+    DEVICE u32 place(u64 at, u64 key) const {
+        if (!are_listed()) return bins.place(key, bits);
+        if (!ranks || at >= capacity) return 0;
+        return atomicAdd(counts + (u32(key >> (bits + bins.shift)) << spread), 1u);
+    }
+
+    // Writes a pair into its bin, or to the list within the capacity.
+    DEVICE void store(u64 at, u32 place, u64 key) const {
+        if (!are_listed()) return bins.store(place, key, bits);
+        if (at >= capacity) return;
+        keys[at] = key;
+        if (ranks) ranks[at] = place;
+    }
+};
+ASSERT_LAYOUT(Keys, 64,
+    AT(keys, 0) AT(capacity, 8) AT(counts, 16) AT(ranks, 24) AT(bins, 32) AT(bits, 56)
+    AT(spread, 60));
 
 // Returns where the next frame's room for a bin begins: by where `count` bins begin in the list of
 // this one. Bins beyond these have the mean.
@@ -107,7 +141,7 @@ DEVICE Bin make_room(const u32* starts, u32 count, u32 bin) {
 struct BinOrder {
     Bins bins;
     const u32* starts;  // where each bin begins in the list, and where the last one ends
-    Bin* next;          // the bins of the next frame, which are written
+    Bin* next;          // the bins of the next frame, which are written; null = bins are counted
     uint2* pairs;
     State* state;
     u64 capacity;  // of pairs
@@ -125,10 +159,47 @@ struct BinOrder {
         return make_uint2(u32(key >> bits), u32(key & ((1ull << bits) - 1)));
     }
 
-    // Returns how long a bin may be.
-    DEVICE u32 longest() const {
-        if (long_blocks == 0) return LONGEST_BIN;
-        return key_bits() <= HUGE_KEY_BITS ? ~0u : LONGEST_LONG_BIN;
+    DEVICE bool are_counted() const { return !next; }
+
+    DEVICE u32 len_of(u32 bin) const { return starts[bin + 1] - starts[bin]; }
+
+    DEVICE const u32* entries_of(u32 bin) const {
+        return bins.entries + (are_counted() ? starts[bin] : bins.bins[bin].begin);
+    }
+
+    // Returns how long a bin is that is put in order by bits. Where bins are counted all blocks
+    // share it, which takes less time than one block that orders as many as it can hold.
+    DEVICE u32 longest_on_chip() const { return are_counted() ? 4096 : LONGEST_LONG_BIN; }
+
+    // Returns whether a bin has all its entries, and can be put in order.
+    DEVICE bool is_whole(u32 bin, u32 len) const {
+        if (are_counted()) return true;
+        const u32 longest = long_blocks == 0             ? LONGEST_BIN
+                            : key_bits() > HUGE_KEY_BITS ? LONGEST_LONG_BIN
+                                                         : ~0u;
+        return bins.bins[bin].has_room() && state->pairs <= bins.len && len <= longest;
+    }
+
+    // Returns whether the list has room for all pairs.
+    DEVICE bool has_room() const { return are_counted() || state->pairs <= capacity; }
+
+    // Makes room for a bin in the next frame.
+    DEVICE void prepare(u32 bin) const {
+        if (are_counted()) {
+            bins.bins[bin] = Bin{};
+        } else {
+            next[bin] = make_room(starts, count, bin);
+        }
+    }
+
+    // Puts a huge bin in order by some blocks, of which this is one.
+    DEVICE void order_huge(
+        BitOrder<LONG_BIN_THREADS, HUGE_STRIP>& bits, u32 bin, u32 part, u32 parts) const {
+        const u32* entries = entries_of(bin);
+        uint2* to = pairs + starts[bin];
+        bits.order<16>(
+            len_of(bin), key_bits(), part, parts, [&](u32 k) { return entries[k]; },
+            [&](u32 rank, u32 entry) { to[rank] = pair_of(bin, entry); });
     }
 };
 ASSERT_LAYOUT(BinOrder, 80,
@@ -152,7 +223,7 @@ DEVICE void order_bin(
     constexpr u32 EACH = ROWS / THREADS / 4, LOADS = 4, ROW_BITS = ROWS == 512 ? 9 : 11;
     static_assert(ROWS == 1 << ROW_BITS, "a row is the top bits of an entry");
     static_assert(LONGEST % 4 == 0, "entries are read by fours");
-    const u32* entries = p.bins.entries + p.bins.bins[bin].begin;
+    const u32* entries = p.entries_of(bin);
     const u32 key_bits = p.key_bits();
     const u32 row_shift = key_bits > ROW_BITS ? key_bits - ROW_BITS : 0;
     const auto each_entry = [&](auto f) {
@@ -219,11 +290,11 @@ DEVICE void order_short_bin(const BinOrder& p, BinRows<BIN_ROWS, LONGEST_BIN>& r
     const u32 lane = lane_index();
     // A search of boxes that are all unchanged has found nothing, and leaves the bins as they are.
     if (bin >= p.len || p.state->pairs == 0) return;
-    if (lane == 0) p.next[bin] = make_room(p.starts, p.count, bin);
-    if (bin >= p.count || p.state->pairs > p.capacity) return;
-    const u32 count = p.starts[bin + 1] - p.starts[bin];
+    if (lane == 0) p.prepare(bin);
+    if (bin >= p.count || !p.has_room()) return;
+    const u32 count = p.len_of(bin);
     if (count == 0) return;
-    if (!p.bins.bins[bin].has_room() || p.state->pairs > p.bins.len || count > p.longest()) {
+    if (!p.is_whole(bin, count)) {
         if (lane == 0) p.state->longest = ~0ull;
         return;
     }
@@ -240,8 +311,9 @@ extern "C" __global__ void __launch_bounds__(BIN_THREADS, 18) sap_order_bins(
     order_short_bin(p, rows[threadIdx.x / WARP], (blockIdx.x * BIN_THREADS + threadIdx.x) / WARP);
 }
 
-// The same with bins that are too long for a warp. The first `long_blocks` blocks take these, as
-// they take longest, a block each.
+// The same with bins that are too long for a warp: a block takes each. In updates the first
+// `long_blocks` blocks do, as these take longest. Counted bins are seldom long, so all blocks take
+// those after others, and share the huge ones.
 extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long_bins(
     const __grid_constant__ BinOrder p) {
     wait_for_stream();
@@ -255,26 +327,23 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
         BitOrder<LONG_BIN_THREADS, HUGE_STRIP> bits;
     } shared;
     const u32 warp = threadIdx.x / WARP, lane = lane_index();
-    if (blockIdx.x >= p.long_blocks) {
-        order_short_bin(p, shared.of_warps[warp], (blockIdx.x - p.long_blocks) * WARPS + warp);
-        return;
+    const u32 blocks = p.are_counted() ? gridDim.x : p.long_blocks;
+    if (p.are_counted() || blockIdx.x >= blocks) {
+        const u32 block = p.are_counted() ? blockIdx.x : blockIdx.x - blocks;
+        order_short_bin(p, shared.of_warps[warp], block * WARPS + warp);
+        if (!p.are_counted() || p.state->longest <= LONGEST_BIN) return;
+        __syncthreads();
     }
-    if (p.state->pairs == 0 || p.state->pairs > min(p.capacity, u64(p.bins.len))) return;
+    if (p.state->pairs == 0 || !p.has_room()) return;
     // Long bins are next to each other, so a block looks at some that are not, a lane at each.
-    const u32 own = blockIdx.x + lane * p.long_blocks;
-    const u32 own_count = own < p.count ? p.starts[own + 1] - p.starts[own] : 0;
-    u32 longs = __ballot_sync(
-        ALL_LANES,
-        own_count > LONGEST_BIN && own_count <= p.longest() && p.bins.bins[own].has_room());
+    const u32 own = blockIdx.x + lane * blocks;
+    const u32 own_count = own < p.count ? p.len_of(own) : 0;
+    u32 longs = __ballot_sync(ALL_LANES, own_count > LONGEST_BIN && p.is_whole(own, own_count));
     for (; longs != 0; longs &= longs - 1) {
-        const u32 from = __ffs(int(longs)) - 1, bin = blockIdx.x + from * p.long_blocks;
+        const u32 from = __ffs(int(longs)) - 1, bin = blockIdx.x + from * blocks;
         const u32 count = __shfl_sync(ALL_LANES, own_count, from);
-        if (count > LONGEST_LONG_BIN) {
-            const u32* entries = p.bins.entries + p.bins.bins[bin].begin;
-            uint2* pairs = p.pairs + p.starts[bin];
-            shared.bits.order<16>(
-                count, p.key_bits(), 0, 1, [&](u32 k) { return entries[k]; },
-                [&](u32 rank, u32 entry) { pairs[rank] = p.pair_of(bin, entry); });
+        if (count > p.longest_on_chip()) {
+            if (!p.are_counted()) p.order_huge(shared.bits, bin, 0, 1);
             continue;
         }
         order_bin<LONG_BIN_THREADS>(
@@ -284,6 +353,26 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
                 return block_exclusive_sum<WARPS>(own, shared.of_block.sums, total);
             });
     }
+    if (!p.are_counted() || p.state->longest <= p.longest_on_chip()) return;
+    for (u32 first = 0; first < p.count; first += LONG_BIN_THREADS) {
+        const u32 own = first + threadIdx.x, end = min(first + LONG_BIN_THREADS, p.count);
+        if (!__syncthreads_or(own < end && p.len_of(own) > p.longest_on_chip())) continue;
+        for (u32 bin = first; bin < end; bin++) {
+            if (p.len_of(bin) > p.longest_on_chip())
+                p.order_huge(shared.bits, bin, (blockIdx.x + bin) % blocks, blocks);
+        }
+    }
+}
+
+// Puts the pairs of a list into the bins that counted them: a thread a pair.
+extern "C" __global__ void __launch_bounds__(256) sap_fill_bins(
+    const __grid_constant__ Keys from, const u32* starts, const State* state, u32* entries) {
+    wait_for_stream();
+    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= min(from.capacity, state->pairs)) return;
+    const u64 key = from.keys[i];
+    const u32 bin = u32(key >> (from.bits + from.bins.shift));
+    entries[starts[bin] + from.ranks[i]] = from.bins.entry_of(key, from.bits);
 }
 
 // Finds where the bins of a list of pairs begin that is in order.

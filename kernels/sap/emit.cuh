@@ -17,26 +17,6 @@ struct WarpOut {
     u64 keys[OUT_FULL + WARP];
 };
 
-struct Keys {
-    u64* keys;
-    u64 capacity;
-    u32* rows;   // counts by `a` of what is written; may be null
-    u32* ranks;  // of each written, how many of its `a` came before
-    Bins bins;   // if there are any, pairs go there instead
-    u32 bits;
-
-    // Writes a pair if it is within the capacity, and counts it in its row; or puts it into its
-    // bin, wherever it is to be listed.
-    DEVICE void put(u64 at, u64 key) const {
-        if (bins.bins) return bins.store(bins.place(key, bits), key, bits);
-        if (at >= capacity) return;
-        keys[at] = key;
-        if (rows) ranks[at] = atomicAdd(&rows[key >> bits], 1u);
-    }
-};
-ASSERT_LAYOUT(Keys, 64,
-    AT(keys, 0) AT(capacity, 8) AT(rows, 16) AT(ranks, 24) AT(bins, 32) AT(bits, 56));
-
 struct Counts {
     u32* by_a;
 };
@@ -63,24 +43,20 @@ struct Emitter<Keys> {
         if (filled >= OUT_FULL) flush();
     }
 
+    // The atomics of three keys are under way together.
     DEVICE void write(u64 base) {
-        if (!to.bins.bins) {
-            for (u32 k = lane_index(); k < filled; k += WARP) to.put(base + k, out.keys[k]);
-            return;
-        }
-        // The atomics of three keys are under way together.
         constexpr u32 TOGETHER = 3;
         for (u32 first = lane_index(); first < filled; first += TOGETHER * WARP) {
-            u32 at[TOGETHER];
+            u32 places[TOGETHER];
 #pragma unroll
             for (u32 k = 0; k < TOGETHER; k++) {
-                if (first + k * WARP < filled)
-                    at[k] = to.bins.place(out.keys[first + k * WARP], to.bits);
+                const u32 at = first + k * WARP;
+                if (at < filled) places[k] = to.place(base + at, out.keys[at]);
             }
 #pragma unroll
             for (u32 k = 0; k < TOGETHER; k++) {
-                if (first + k * WARP < filled)
-                    to.bins.store(at[k], out.keys[first + k * WARP], to.bits);
+                const u32 at = first + k * WARP;
+                if (at < filled) to.store(base + at, places[k], out.keys[at]);
             }
         }
     }
@@ -90,7 +66,7 @@ struct Emitter<Keys> {
         u64 base = 0;
         if (lane_index() == 0) base = atomicAdd(count, u64(filled));
         // Bins do not wait for it.
-        if (!to.bins.bins) base = __shfl_sync(ALL_LANES, base, 0);
+        if (to.are_listed()) base = __shfl_sync(ALL_LANES, base, 0);
         __syncwarp();
         write(base);
         __syncwarp();
@@ -100,9 +76,8 @@ struct Emitter<Keys> {
     // Writes what is left at the end, after which nothing is taken, and adds `more` to `sum`. There
     // is one atomic a block for each of the two counts.
     DEVICE void flush_block(u64 more, u64* sum) {
-        const bool is_listed = !to.bins.bins;
         __syncwarp();
-        if (!is_listed) write(0);
+        if (!to.are_listed()) write(0);
         __shared__ u32 left[WARP];
         __shared__ u64 mores[WARP], first;
         const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP, lane = lane_index();
@@ -119,7 +94,7 @@ struct Emitter<Keys> {
             const u64 all = warp_inclusive_sum(is_warp ? mores[lane] : 0);
             if (lane == WARP - 1 && all > 0) atomicAdd(sum, all);
         }
-        if (!is_listed) return;
+        if (!to.are_listed()) return;
         __syncthreads();
         write(first + left[warp]);
     }

@@ -453,7 +453,7 @@ struct GridWarp {
                 while (waiting >= WARP) pop();
             }
         }
-        if (tests >= REPORT * BOXES) stop(0);
+        static_assert(MAX_HIGH < REPORT, "these tests need no look at the limit");
     }
 
     DEVICE void run() {

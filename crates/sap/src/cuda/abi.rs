@@ -190,25 +190,25 @@ assert_layout!(
     sorted 0, index 56, tiles 64, pad 68, state 72, accept 80, limit 144,
 );
 
-/// The buffer that the pairs found go to, as keys `a * 2^bits + b`. With `rows` the pairs are
-/// counted by `a` as well, and `ranks` are theirs in their rows. With bins the pairs go there
-/// instead.
+/// The list that the pairs found go to, as keys `a * 2^bits + b`. With `ranks` they are counted by
+/// bin as well, each count in one of `2^spread` words, and `ranks` are theirs in their bins. With
+/// entries of bins the pairs go there instead.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Keys {
     pub(crate) keys: DevicePtr<u64>,
     pub(crate) capacity: u64,
-    pub(crate) rows: DevicePtr<u32>,
+    pub(crate) counts: DevicePtr<u32>,
     pub(crate) ranks: DevicePtr<u32>,
     pub(crate) bins: Bins,
     pub(crate) bits: u32,
-    pub(crate) pad: u32,
+    pub(crate) spread: u32,
 }
 
-assert_layout!(Keys, 64: keys 0, capacity 8, rows 16, ranks 24, bins 32, bits 56, pad 60);
+assert_layout!(Keys, 64: keys 0, capacity 8, counts 16, ranks 24, bins 32, bits 56, spread 60);
 
 impl Keys {
-    /// Returns the keys in a buffer, not counted by row.
+    /// Returns the keys in a buffer, without bins.
     pub(crate) fn new(buffer: &SliceMut<u64>, bits: u32) -> Self {
         Self {
             keys: buffer.device_ptr(),
@@ -231,7 +231,7 @@ pub(crate) struct Bin {
 
 assert_layout!(Bin, 32: next 0, begin 4, end 8, pad 12);
 
-/// The bins of a search. There are none where their address is null.
+/// The bins of a search. There are none where the address of entries is null.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Bins {
@@ -244,7 +244,7 @@ pub(crate) struct Bins {
 
 assert_layout!(Bins, 24: bins 0, entries 8, len 16, shift 20);
 
-/// Bins whose pairs are put in order, and those of the next frame.
+/// Bins whose pairs are put in order, and those of the next frame, null for counted bins.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct BinOrder {

@@ -6,10 +6,12 @@ use libtest_mimic::Failed;
 use sap::{
     Aabb, Backend, Config, Error, Filter, FilterFlags, Frame, FrameGraph, OnInvalid, Strategy,
 };
+use std::ops::Range;
 
 pub const ALL: &[(&str, Check)] = &[
     ("graph::frames", frames),
     ("graph::long_rows", long_rows),
+    ("graph::long_bins", long_bins),
     ("graph::limits", limits),
 ];
 
@@ -86,11 +88,24 @@ fn any_worlds(random: &mut Random, n: usize, worlds: usize) -> Vec<u32> {
 }
 
 /// Boxes that overlap nearly all others, in a graph that was recorded without such, and in one that
-/// was recorded for them.
+/// was recorded for them. Pairs are few, so that rows have them in order.
 fn long_rows(strategy: Strategy) -> Result<(), Failed> {
+    with_long(strategy, sized(150_000, 700), 1.0, 0..1 << 19)
+}
+
+/// The same where pairs are many, so that counted bins have them in order.
+fn long_bins(strategy: Strategy) -> Result<(), Failed> {
+    with_long(strategy, sized(60_000, 6_000), 100.0, 1 << 19..u64::MAX)
+}
+
+fn with_long(
+    strategy: Strategy,
+    n: usize,
+    density: f32,
+    expected: Range<u64>,
+) -> Result<(), Failed> {
     let mut random = Random::new(3);
-    let n = sized(150_000, 700);
-    let few = uniform(&mut random, n, 1.0);
+    let few = uniform(&mut random, n, density);
     let mut many = few.clone();
     let all = Aabb::new([-1e6; 3], [1e6; 3]);
     for i in [0, 1, 5, n / 2] {
@@ -101,7 +116,13 @@ fn long_rows(strategy: Strategy) -> Result<(), Failed> {
         *b = few[n - 1];
     }
     let config = cuda(strategy);
-    let mut graph = FrameGraph::new(&config, &few, None, None, 8 * n + 50_000).map_err(text)?;
+    let mut graph = FrameGraph::new(&config, &few, None, None, 0).map_err(text)?;
+    graph.launch().map_err(text)?;
+    let pairs = graph.report().map_err(text)?.pairs;
+    if !expected.contains(&pairs) {
+        return Err(format!("{pairs} pairs").into());
+    }
+    graph.renew(pairs as usize + 8 * n + 50_000).map_err(text)?;
     let stream = graph.stream().clone();
     let mut plain = engine(&Config {
         backend: Backend::Cpu,

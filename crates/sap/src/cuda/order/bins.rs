@@ -27,24 +27,24 @@ const HUGE_KEY_BITS: u32 = 20;
 const SLACK: usize = 32;
 
 /// How pairs are divided.
-#[derive(Clone, Copy)]
-struct Division {
+#[derive(Clone, Copy, Default)]
+pub(super) struct Division {
     /// The boxes.
-    n: usize,
+    pub(super) n: usize,
     /// A bin is the pairs of `2^shift` smaller indices.
-    shift: u32,
+    pub(super) shift: u32,
 }
 
 impl Division {
     /// Returns the division of so many pairs, in bins of at most `mean` where there are many.
-    fn of(n: usize, bits: u32, pairs: usize, mean: usize) -> Self {
+    pub(super) fn of(n: usize, bits: u32, pairs: usize, mean: usize) -> Self {
         Self {
             n,
             shift: shift(n, bits, pairs, mean),
         }
     }
 
-    fn bins(self) -> usize {
+    pub(super) fn bins(self) -> usize {
         self.n.div_ceil(1 << self.shift)
     }
 
@@ -181,15 +181,16 @@ impl Bins {
         };
         let (bins, len) = (division.bins() as u32, division.next_bins() as u32);
         let has_long = known.longest > LONGEST_BIN * 7 / 8;
-        let (kernel, threads, long_blocks) = match has_long {
-            true => (
-                &self.order_long,
-                LONG_BIN_THREADS,
-                bins.div_ceil(LONG_BIN_SHARE)
-                    .min(MANY_LONG_BLOCKS)
-                    .max(bins.div_ceil(WARP)),
-            ),
-            false => (&self.order, BIN_THREADS, 0),
+        let long_blocks = bins
+            .div_ceil(LONG_BIN_SHARE)
+            .min(MANY_LONG_BLOCKS)
+            .max(bins.div_ceil(WARP));
+        let (kernel, long_blocks, launch) = match has_long {
+            true => (&self.order_long, long_blocks, long_launch(len, long_blocks)),
+            false => {
+                let blocks = len.div_ceil(BIN_THREADS / WARP);
+                (&self.order, 0, Launch::linear(blocks, BIN_THREADS))
+            }
         };
         let order = BinOrder {
             bins: keys.bins,
@@ -203,7 +204,6 @@ impl Bins {
             bits: keys.bits,
             long_blocks,
         };
-        let launch = Launch::linear(long_blocks + len.div_ceil(threads / WARP), threads);
         // SAFETY: the caller's promise; there is memory for the bins of both frames and for the
         // entries, and the list has `capacity` pairs.
         unsafe {
@@ -315,10 +315,16 @@ impl Bins {
     }
 }
 
+/// Returns the launch that puts so many bins in order, whatever their length, with some more blocks.
+pub(super) fn long_launch(bins: u32, more: u32) -> Launch {
+    let blocks = more + bins.div_ceil(LONG_BIN_THREADS / WARP);
+    Launch::linear(blocks, LONG_BIN_THREADS)
+}
+
 /// Returns how many smaller indices make a bin of at most so many pairs in the mean, and at least
 /// half of them, as a power of two.
 fn shift(n: usize, bits: u32, pairs: usize, mean: usize) -> u32 {
-    let mean = (pairs / FEW_BINS).clamp(MIN_MEAN_BIN, mean);
+    let mean = (pairs / FEW_BINS).clamp(MIN_MEAN_BIN.min(mean), mean);
     let indices = (n * mean / pairs.max(1)).clamp(1, n.max(1));
     // An entry has 32 bits.
     indices.ilog2().min(u32::BITS - bits)

@@ -1,9 +1,11 @@
 //! The order of the pairs found: by bins of smaller indices, which the search fills and which are
 //! ordered on chip. Bins have room by the last frame. Where there was none, or the room does not
-//! suffice, pairs are sorted by all bits of their keys. A graph cannot turn to another way: it
-//! takes rows of one smaller index, of any length, or a sort.
+//! suffice, pairs are sorted by all bits of their keys. A graph cannot turn to another way: its
+//! search lists pairs, and counts what each bin or, of few pairs, each row of one smaller index needs;
+//! or it sorts.
 
 mod bins;
+mod counted;
 mod rows;
 
 use crate::Result;
@@ -14,6 +16,7 @@ use crate::cuda::sorting::Sorting;
 use crate::cuda::tuning::{LASTING_BINS, MAX_BINS_WAIT, MAX_ROW};
 use crate::policy::Backoff;
 use bins::Bins;
+use counted::CountedBins;
 use gpu::{Device, Grow, Kernel, Slice, SliceMut, Stream, args};
 use gpusort::cuda::Request;
 use rows::{Packed, Rows};
@@ -23,8 +26,10 @@ use rows::{Packed, Rows};
 pub(crate) enum Order {
     /// Pairs go to the bins of their smaller index.
     Bins(Keys),
-    /// Pairs go to the rows of their smaller index, which the search counts.
+    /// Pairs are listed, and counted by their smaller index.
     Rows,
+    /// Pairs are listed, and counted in the bins of their smaller index.
+    CountedBins(Keys),
     /// Pairs are sorted by all bits of their keys. Those of this many boxes tell how much room the
     /// bins of the next frame need, if that is asked for.
     Sort(Option<usize>),
@@ -34,6 +39,7 @@ pub(crate) enum Order {
 pub(crate) struct PairOrder {
     unpack: Kernel,
     bins: Bins,
+    counted: CountedBins,
     rows: Rows,
     /// The pairs that the coming search is expected to find, by the last one.
     expected: usize,
@@ -43,7 +49,7 @@ pub(crate) struct PairOrder {
     lasted: u32,
     /// Whether frames are recorded, and may turn to no other way.
     in_graph: bool,
-    /// Whether a row was so long that a graph had better sort.
+    /// Whether a row was so long that a graph had better take bins.
     has_long_row: bool,
 }
 
@@ -52,6 +58,7 @@ impl PairOrder {
         Ok(Self {
             unpack: module(device)?.kernel("sap_unpack")?,
             bins: Bins::new(device)?,
+            counted: CountedBins::new(device)?,
             rows: Rows::new(device)?,
             expected: 0,
             backoff: Backoff::new(1, MAX_BINS_WAIT),
@@ -69,7 +76,10 @@ impl PairOrder {
     /// Returns what is to be zero before pairs are found, of at most `max` units.
     pub(crate) fn clear_ahead(&mut self, max: u64) -> Clear {
         if self.in_graph {
-            self.rows.clear_ahead(max)
+            match self.rows.clear_ahead(max) {
+                Clear { len: 0, .. } => self.counted.clear_ahead(max),
+                clear => clear,
+            }
         } else {
             self.bins.clear_ahead(max)
         }
@@ -92,12 +102,16 @@ impl PairOrder {
             return Ok(Order::Sort(None));
         }
         if self.in_graph {
-            let has_rows = !self.has_long_row && self.rows.begin(stream, n, self.expected, keys)?;
-            return Ok(if has_rows {
-                Order::Rows
-            } else {
-                Order::Sort(None)
-            });
+            let expected = self.expected;
+            return Ok(
+                if !self.has_long_row && self.rows.begin(stream, n, expected, keys)? {
+                    Order::Rows
+                } else if self.counted.begin(stream, n, expected, keys)? {
+                    Order::CountedBins(*keys)
+                } else {
+                    Order::Sort(None)
+                },
+            );
         }
         let has_bins = !self.backoff.begin_frame()
             && match self.bins.begin(stream, n, keys) {
@@ -122,6 +136,7 @@ impl PairOrder {
     pub(crate) const fn forget(&mut self) {
         self.backoff.record_success();
         self.bins.forget();
+        self.counted.forget();
         self.has_long_row = false;
     }
 
@@ -156,6 +171,13 @@ impl PairOrder {
                 let (packed, pairs) = (Packed { keys, bits }, ordered.part_mut(n)?);
                 // SAFETY: the search has counted the pairs by row.
                 return unsafe { self.rows.order(stream, state, packed, between, pairs) };
+            }
+            Order::CountedBins(keys) => {
+                let scratch = sorting.scratch_of_pairs(stream, n)?;
+                let entries = scratch.range(..n * size_of::<u32>())?.cast()?;
+                let pairs = ordered.part_mut(n)?;
+                // SAFETY: the search has counted the pairs in the bins of these keys.
+                return unsafe { self.counted.order(stream, state, keys, entries, pairs) };
             }
             Order::Sort(boxes) => boxes,
         };
@@ -201,8 +223,8 @@ impl PairOrder {
     }
 
     /// Records a search. Returns false where a bin had no room: the pairs are in no order then, and
-    /// the next search sorts them. The same where a graph had a long row, whose pairs are in order,
-    /// but slowly.
+    /// the next search sorts them. The same where a graph had a long row or bin, whose pairs are in
+    /// order, but slowly: the next search has bins, narrower ones, or sorts.
     pub(crate) fn record(&mut self, order: Order, bits: u32, state: &State) -> bool {
         // A search that was given up tells nothing.
         if state.stopped != 0 {
@@ -220,6 +242,7 @@ impl PairOrder {
                 self.has_long_row = state.longest > MAX_ROW;
                 return !self.has_long_row;
             }
+            Order::CountedBins(_) => return self.counted.record(state),
             Order::Sort(None) => return true,
             Order::Sort(Some(_)) | Order::Bins(_) => self.bins.record(bits, state),
         }

@@ -5,7 +5,7 @@ use crate::Result;
 use crate::cuda::abi::{self, Clear, Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::offsets::Offsets;
-use crate::cuda::tuning::{MAX_RANKED_CAPACITY, MAX_RANKED_PAIRS};
+use crate::cuda::tuning::MAX_ROWS_PAIRS;
 use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, Slice, SliceMut, Stream, args};
 
 /// Pairs as keys `a * 2^bits + b`.
@@ -48,12 +48,12 @@ impl Rows {
         expected: usize,
         keys: &mut Keys,
     ) -> Result<bool> {
-        if expected > MAX_RANKED_PAIRS || keys.capacity as usize > MAX_RANKED_CAPACITY {
+        if expected > MAX_ROWS_PAIRS || keys.capacity > i32::MAX as u64 {
             return Ok(false);
         }
         self.offsets.begin(stream, n)?;
         self.ranks.reserve(stream, keys.capacity as usize)?;
-        (keys.rows, keys.ranks) = (self.offsets.ptr(), self.ranks.device_ptr());
+        (keys.counts, keys.ranks) = (self.offsets.ptr(), self.ranks.device_ptr());
         Ok(true)
     }
 

@@ -1,0 +1,170 @@
+//! Pairs in order by counted bins, in graphs (`kernels/sap/bins.cuh`): the search lists pairs and
+//! counts them by bin, so that each bin has as much room as it needs, whatever the last frame had.
+
+use crate::Result;
+use crate::cuda::abi::{self, BinOrder, Clear, Keys, State, counter};
+use crate::cuda::launch::{linear, module};
+use crate::cuda::offsets::Offsets;
+use crate::cuda::order::bins::{Division, long_launch};
+use crate::cuda::tuning::{
+    HUGE_BIN_SHARE, LONG_BIN, LONGEST_LONG_BIN, MAX_FILLED_BIN, MEAN_BIN, MIN_MEAN_BIN,
+};
+use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, SliceMut, Stream, args};
+use std::mem;
+
+/// The words of a bin, of which the first one counts.
+const BIN_WORDS: usize = size_of::<abi::Bin>() / size_of::<u32>();
+/// The most bits of an entry: `BitOrder` of the kernels takes no more.
+const ENTRY_BITS: u32 = 31;
+
+/// The means to put pairs in order by counted bins.
+pub(super) struct CountedBins {
+    starts_kernel: Kernel,
+    fill: Kernel,
+    order: Kernel,
+    bins: Grow<abi::Bin>,
+    /// Where bins begin in the list of pairs.
+    starts: Offsets,
+    /// Of each pair listed, how many of its bin came before.
+    ranks: Grow<u32>,
+    /// How the search that has begun, or was the last, divides pairs.
+    division: Division,
+    /// Whether its bins could be narrower.
+    can_narrow: bool,
+    /// By how much bins are narrower than their mean suggests: a power of two.
+    narrower: u32,
+    /// The first bins that count nothing.
+    zero: usize,
+    /// Whether a bin was so long that a sort is better.
+    is_too_long: bool,
+}
+
+impl CountedBins {
+    pub(super) fn new(device: &Device) -> Result<Self> {
+        let module = module(device)?;
+        Ok(Self {
+            starts_kernel: module.kernel("sap_bin_starts")?,
+            fill: module.kernel("sap_fill_bins")?,
+            order: module.kernel("sap_order_long_bins")?,
+            bins: Grow::default(),
+            starts: Offsets::new(device)?,
+            ranks: Grow::default(),
+            division: Division::default(),
+            can_narrow: false,
+            narrower: 0,
+            zero: 0,
+            is_too_long: false,
+        })
+    }
+
+    /// Returns what is to be zero before pairs are found, of at most `max` units.
+    pub(super) fn clear_ahead(&mut self, max: u64) -> Clear {
+        self.starts.clear_ahead(max)
+    }
+
+    /// Forgets how long bins were.
+    pub(super) const fn forget(&mut self) {
+        (self.narrower, self.is_too_long) = (0, false);
+    }
+
+    /// Reserves memory to count the pairs of `n` boxes while they are found, `expected` ones, and
+    /// adds its addresses to `keys`. Returns false, and adds nothing, where the pairs are to be
+    /// sorted.
+    pub(super) fn begin(
+        &mut self,
+        stream: &Stream,
+        n: usize,
+        expected: usize,
+        keys: &mut Keys,
+    ) -> Result<bool> {
+        let of = |mean| Division::of(n, keys.bits, expected, mean).shift;
+        let narrowest = of(MIN_MEAN_BIN);
+        // An entry of a bin that one box fills is compared with all that may be there.
+        let most = (MAX_FILLED_BIN / n.max(1) as u64)
+            .max(1)
+            .ilog2()
+            .min(ENTRY_BITS);
+        if self.is_too_long || keys.capacity > i32::MAX as u64 || narrowest + keys.bits > most {
+            return Ok(false);
+        }
+        let shift = of(MEAN_BIN)
+            .min(most - keys.bits)
+            .saturating_sub(self.narrower)
+            .max(narrowest);
+        self.can_narrow = shift > narrowest;
+        self.division = Division { n, shift };
+        let len = self.division.bins();
+        let bins = self.bins.reserve(stream, len)?;
+        let counts = bins.device_ptr().cast();
+        if mem::take(&mut self.zero) < len {
+            stream.fill_u32(bins.cast()?, 0)?;
+        }
+        self.starts.begin(stream, len)?;
+        keys.ranks = self
+            .ranks
+            .reserve(stream, keys.capacity as usize)?
+            .device_ptr();
+        (keys.counts, keys.spread) = (counts, BIN_WORDS.ilog2());
+        keys.bins.shift = shift;
+        Ok(true)
+    }
+
+    /// Puts the pairs found in order, with memory for as many `entries`.
+    ///
+    /// # Safety
+    ///
+    /// `state` is the address of the counters. `keys` is what `begin` made of it for the search.
+    pub(super) unsafe fn order(
+        &mut self,
+        stream: &Stream,
+        state: DevicePtr<State>,
+        keys: Keys,
+        entries: SliceMut<u32>,
+        pairs: SliceMut<u64>,
+    ) -> Result<()> {
+        let len = self.division.bins();
+        let launch = long_launch(len as u32, 0);
+        let order = BinOrder {
+            bins: abi::Bins {
+                bins: self.bins.device_ptr(),
+                entries: entries.device_ptr(),
+                ..keys.bins
+            },
+            starts: self.starts.ptr(),
+            next: DevicePtr::NULL,
+            pairs: pairs.device_ptr(),
+            state,
+            capacity: keys.capacity,
+            count: len as u32,
+            len: len as u32,
+            bits: keys.bits,
+            long_blocks: 0,
+        };
+        let (bins, longest) = (self.bins.device_ptr(), counter!(state, longest));
+        // SAFETY: the caller's promise; all lists have memory for the capacity.
+        unsafe {
+            self.starts
+                .of_bins(stream, &self.starts_kernel, bins, longest)?;
+            let (from, starts) = (ByValue(keys), self.starts.ptr());
+            let arguments = args![from, starts, state, entries];
+            stream.launch(&self.fill, &linear(pairs.len()), &arguments)?;
+            stream.launch(&self.order, &launch, &args![ByValue(order)])?;
+        }
+        self.zero = len;
+        Ok(())
+    }
+
+    /// Records a search. Returns false where the next one of the same boxes would do better.
+    pub(super) fn record(&mut self, state: &State) -> bool {
+        let longest = state.longest;
+        if longest <= LONG_BIN {
+            return true;
+        }
+        if self.can_narrow {
+            self.narrower += (longest / LONG_BIN).ilog2() + 1;
+            return false;
+        }
+        self.is_too_long = longest > LONGEST_LONG_BIN && longest > state.pairs / HUGE_BIN_SHARE;
+        !self.is_too_long
+    }
+}
