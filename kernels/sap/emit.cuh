@@ -43,20 +43,24 @@ struct Emitter<Keys> {
         if (filled >= OUT_FULL) flush();
     }
 
-    // The atomics of three keys are under way together.
     DEVICE void write(u64 base) {
+        if (to.are_listed()) {
+            for (u32 k = lane_index(); k < filled; k += WARP) to.put(base + k, out.keys[k]);
+            return;
+        }
+        // The atomics of three keys are under way together.
         constexpr u32 TOGETHER = 3;
         for (u32 first = lane_index(); first < filled; first += TOGETHER * WARP) {
-            u32 places[TOGETHER];
+            u32 at[TOGETHER];
 #pragma unroll
             for (u32 k = 0; k < TOGETHER; k++) {
-                const u32 at = first + k * WARP;
-                if (at < filled) places[k] = to.place(base + at, out.keys[at]);
+                if (first + k * WARP < filled)
+                    at[k] = to.bins.place(out.keys[first + k * WARP], to.bits);
             }
 #pragma unroll
             for (u32 k = 0; k < TOGETHER; k++) {
-                const u32 at = first + k * WARP;
-                if (at < filled) to.store(base + at, places[k], out.keys[at]);
+                if (first + k * WARP < filled)
+                    to.bins.store(at[k], out.keys[first + k * WARP], to.bits);
             }
         }
     }
@@ -76,8 +80,9 @@ struct Emitter<Keys> {
     // Writes what is left at the end, after which nothing is taken, and adds `more` to `sum`. There
     // is one atomic a block for each of the two counts.
     DEVICE void flush_block(u64 more, u64* sum) {
+        const bool are_listed = to.are_listed();
         __syncwarp();
-        if (!to.are_listed()) write(0);
+        if (!are_listed) write(0);
         __shared__ u32 left[WARP];
         __shared__ u64 mores[WARP], first;
         const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP, lane = lane_index();
@@ -94,7 +99,7 @@ struct Emitter<Keys> {
             const u64 all = warp_inclusive_sum(is_warp ? mores[lane] : 0);
             if (lane == WARP - 1 && all > 0) atomicAdd(sum, all);
         }
-        if (!to.are_listed()) return;
+        if (!are_listed) return;
         __syncthreads();
         write(first + left[warp]);
     }

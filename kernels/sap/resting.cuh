@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(256) sap_add_pairs(
     wait_for_stream();
     const u64 k = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (k == 0) state->pairs = n;
-    if (k < n) to.store(k, to.place(k, resting[k]), resting[k]);
+    if (k < n) to.put(k, resting[k]);
 }
 
 }  // namespace radsweep::sap

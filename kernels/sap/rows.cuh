@@ -7,7 +7,8 @@
 //   rank      a pair's rank is the number of smaller ones in its row: as many comparisons as the
 //             row is long, of words that the warp reads together. Bytes a pair: 8 read, 8 written
 //
-// This is for graphs, which no host watches: any rows are put in order. A row that is longer than
+// This is for graphs of few pairs, which no host watches: any rows are put in order. More pairs have
+// counted bins (bins.cuh). A row that is longer than
 // LONGEST_ROW has blocks of its own, which order its second indices by bits (block/bit_order.cuh),
 // 73,728 boxes at a time: for so many a block reads the row. Other frames have bins (bins.cuh),
 // whose room a host must watch.

@@ -38,7 +38,7 @@
 //   6 sweep    tree.cuh        32 a child       a warp a box
 //   all
 //   7 order    bins.cuh        16 a pair        a warp some hundred pairs             10        22
-//              or in graphs rows.cuh                                                   57
+//              or in graphs bins.cuh, by counts, or rows.cuh                      36        36
 //              or a sort (../sort)                                                       108 with 8
 //   8 unpack   pairs.cuh       16 a pair        a thread a pair, after a sort          8         8
 //   9 events   events.cuh      16 a pair        1,792 of both lists a block of 256    20        34

@@ -1,8 +1,8 @@
 //! The order of the pairs found: by bins of smaller indices, which the search fills and which are
 //! ordered on chip. Bins have room by the last frame. Where there was none, or the room does not
 //! suffice, pairs are sorted by all bits of their keys. A graph cannot turn to another way: its
-//! search lists pairs, and counts what each bin or, of few pairs, each row of one smaller index needs;
-//! or it sorts.
+//! search lists pairs, and counts what each bin needs or, where pairs are few, each row of one
+//! smaller index; or it sorts.
 
 mod bins;
 mod counted;
