@@ -7,17 +7,16 @@
 //   rank      a pair's rank is the number of smaller ones in its row: as many comparisons as the
 //             row is long, of words that the warp reads together. Bytes a pair: 8 read, 8 written
 //
-// This is for graphs of few pairs, which no host watches: any rows are put in order. More pairs have
-// counted bins (bins.cuh). A row that is longer than
-// LONGEST_ROW has blocks of its own, which order its second indices by bits (block/bit_order.cuh),
-// 73,728 boxes at a time: for so many a block reads the row. Other frames have bins (bins.cuh),
-// whose room a host must watch.
+// This is for graphs of up to some 500,000 pairs, which no host watches: any rows are put in order.
+// More pairs have counted bins (bins.cuh). A row that is longer than LONGEST_ROW has blocks of its
+// own, which order its second indices by bits (block/bit_order.cuh), 73,728 boxes at a time: for so
+// many a block reads the row. Other frames have bins whose room a host must watch.
 //
-// H200, 2026-11-29: a graph takes 24.7 us for 10^4 boxes, 41.4 for 10^5 and 234 for 10^6 (1.36 M
-// pairs); with a sort of the keys 38.8, 58.8 and 270 (2026-11-26). Recorded before one of them came
-// to overlap all others it takes 40, 180 and 1340 us. Where one block took the whole row, for one
-// part of the boxes after the other, the last was 26.6 ms: a block has few loads on their way, so
-// it waits for memory. Recorded again, it sorts: 53, 88 and 307 us.
+// H200, 2026-11-29: a graph takes 24.7 us for 10^4 boxes, 41.4 for 10^5 and would take 230 for 10^6
+// (1.36 M pairs); with a sort of the keys 38.8, 58.8 and 270 (2026-11-26). Recorded before one of
+// them came to overlap all others it takes 40, 180 and 1340 us. Where one block took the whole row,
+// for one part of the boxes after the other, the last was 26.6 ms: a block has few loads on their
+// way, so it waits for memory. Recorded again, it sorts: 53, 88 and 307 us.
 #pragma once
 #include "block/bit_order.cuh"
 #include "types.cuh"

@@ -106,13 +106,7 @@ fn main() -> Result<()> {
         }
     }
     for &n in &sizes {
-        let mut boxes = uniform(n, 1.0);
-        let recorded = boxes.clone();
-        graph("uniform, as a graph", &recorded, &boxes, strategy, runs)?;
-        boxes[0] = Aabb::new([-1e9; 3], [1e9; 3]);
-        graph("the same, one overlaps all", &boxes, &boxes, strategy, runs)?;
-        let scene = "the same, recorded before";
-        graph(scene, &recorded, &boxes, strategy, runs)?;
+        graphs(n, strategy, runs)?;
         if n <= 1_000_000 {
             from_host(n, false, runs)?;
             from_host(n, true, runs)?;
@@ -207,6 +201,22 @@ impl Run {
             None => frame,
         }
     }
+}
+
+/// Measures graphs of uniform boxes, and of the same where one overlaps all others.
+fn graphs(n: usize, strategy: Strategy, runs: usize) -> Result<()> {
+    let recorded = uniform(n, 1.0);
+    let mut boxes = recorded.clone();
+    graph("uniform, as a graph", &recorded, &boxes, strategy, runs)?;
+    boxes[0] = Aabb::new([-1e9; 3], [1e9; 3]);
+    graph("the same, one overlaps all", &boxes, &boxes, strategy, runs)?;
+    graph(
+        "the same, recorded before",
+        &recorded,
+        &boxes,
+        strategy,
+        runs,
+    )
 }
 
 /// Measures frames of boxes as a graph that was recorded with others, by events around a launch,

@@ -315,7 +315,7 @@ impl Bins {
     }
 }
 
-/// Returns the launch that puts so many bins in order, whatever their length, with some more blocks.
+/// Returns the launch that puts so many bins of any length in order, with some more blocks.
 pub(super) fn long_launch(bins: u32, more: u32) -> Launch {
     let blocks = more + bins.div_ceil(LONG_BIN_THREADS / WARP);
     Launch::linear(blocks, LONG_BIN_THREADS)
