@@ -1,5 +1,10 @@
 // Bodies under each other's gravity, which bounce where they touch: the steps of
 // crates/scenes/src/galaxy.rs. gravity.cuh has the gravity.
+//
+// Predicted from the bytes for 262,144 bodies on an H200: move 6 us, kick 4, partner 3, bounce 2.5.
+// Measured by the profiler (2026-11-30): 8.8, 6.0, 8.4 and 5.2. Bodies are in L2, in one wave of
+// blocks: a launch and two or three loads after each other take most of it, in partner two more for
+// each neighbour.
 #pragma once
 #include "neighbours.cuh"
 
