@@ -208,7 +208,7 @@ struct Group {
     // whether its eight all have a body.
     DEVICE bool is_long(bool is_full) const {
         const Vector sides = reduced<CHILDREN>(own, greatest) - reduced<CHILDREN>(own, least);
-        const float side = is_full ? longest(sides) : __int_as_float(0x7f800000);
+        const float side = is_full ? longest(sides) : sap::INFINITE;
         return longest(high - low) > LONG * warp_min(side);
     }
 

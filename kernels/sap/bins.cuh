@@ -46,13 +46,14 @@
 // A graph cannot search again, so its bins are counted: the search lists pairs, counts them by bin
 // and notes which of its bin each is. `starts` then tells where bins begin, `fill` puts entries
 // there, a thread a pair, and the same kernel orders them. So bins have room for whatever comes,
-// and those of more than 4,096 are ordered by bits, by all blocks. Bytes a pair: 12 written with
-// the list and 12 read, 4 written to one of some sectors that are open for each bin; then as above.
-// Predicted for 10^6 boxes: 36 us, and with the sweep 20 us less than by rows (rows.cuh). The whole
-// graph takes 209 us instead of 230. Up to some 500,000 pairs rows are faster, by 1 to 4 us. If one
-// box comes to overlap all 10^6, its atomics wait for each other: 1.6 ms. One atomic for all lanes
-// with the same bin makes that 0.94, but the sweep of any scene 4 us slower. Bins of some 20 pairs,
-// in which a warp compares all with all, are no faster than rows either.
+// and those of more than 4,096 are ordered by bits, by up to 1,024 blocks. Bytes a pair: 12 written
+// with the list and 12 read, 4 written to one of some sectors that are open for each bin; then as
+// above. Predicted for 10^6 boxes: 36 us, and with the sweep 20 us less than by rows (rows.cuh).
+// The whole graph takes 209 us instead of 230. Up to some 500,000 pairs rows are faster, by 1 to 4
+// us. If one box comes to overlap all 10^6, its atomics wait for each other: 1.6 ms. One atomic for
+// all lanes with the same bin makes that 0.94, but the sweep of any scene 4 us slower. Bins of some
+// 20 pairs, in which a warp compares all with all, are no faster than rows either. (H200,
+// 2026-11-30, when all blocks shared huge bins and looked for them one by one.)
 //
 // Where sizes have a heavy tail (200,000 boxes, 21.9 M pairs) 165 bins are longer than 10,208. The
 // list was sorted for them, 1,025 us. By bits the order takes 375 (200 were predicted), and filling
@@ -71,6 +72,9 @@ constexpr u32 LONGEST_BIN = 1024, LONGEST_LONG_BIN = 10208;
 constexpr u32 BIN_ROWS = 512, LONG_BIN_ROWS = 2048;
 constexpr u32 BIN_SLACK = 32;  // entries that each bin has room for beyond a quarter more
 constexpr u32 HUGE_STRIP = 45, HUGE_KEY_BITS = 20;
+// Counted bins longer than this are put in order by bits, by so many blocks. Each of these looks
+// for such bins, and at so many with a thread before it waits for the others.
+constexpr u32 LONGEST_COUNTED = 4096, SHARING_BLOCKS = 1024, BIN_LOOKS = 8;
 
 // A bin: where its room begins and ends, and the next entry. It has a sector of its own, since
 // atomics on one sector wait for each other.
@@ -153,7 +157,7 @@ struct BinOrder {
     u32 len;       // bins of the next frame
     u32 bits;
     // Blocks for bins longer than LONGEST_BIN, at least one for each WARP bins; 0 = there are none
-    // such.
+    // such, or bins are counted.
     u32 long_blocks;
 
     DEVICE u32 key_bits() const { return bits + bins.shift; }
@@ -171,9 +175,11 @@ struct BinOrder {
         return bins.entries + (are_counted() ? starts[bin] : bins.bins[bin].begin);
     }
 
-    // Returns how long a bin is that is put in order by bits. Where bins are counted all blocks
-    // share it, which takes less time than one block that orders as many as it can hold.
-    DEVICE u32 longest_on_chip() const { return are_counted() ? 4096 : LONGEST_LONG_BIN; }
+    // Returns the length of bins beyond which they are put in order by bits. Where bins are counted
+    // blocks share these, which takes less time than one block that orders as many as it can hold.
+    DEVICE u32 longest_on_chip() const {
+        return are_counted() ? LONGEST_COUNTED : LONGEST_LONG_BIN;
+    }
 
     // Returns whether a bin has all its entries, and can be put in order.
     DEVICE bool is_whole(u32 bin, u32 len) const {
@@ -317,7 +323,7 @@ extern "C" __global__ void __launch_bounds__(BIN_THREADS, 18) sap_order_bins(
 
 // The same with bins that are too long for a warp: a block takes each. In updates the first
 // `long_blocks` blocks do, as these take longest. Counted bins are seldom long, so all blocks take
-// those after others, and share the huge ones.
+// those after others, and then many blocks share the huge ones.
 extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long_bins(
     const __grid_constant__ BinOrder p) {
     wait_for_stream();
@@ -328,7 +334,10 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
             BinRows<LONG_BIN_ROWS, LONGEST_LONG_BIN> rows;
             u32 sums[WARPS];
         } of_block;
-        BitOrder<LONG_BIN_THREADS, HUGE_STRIP> bits;
+        struct {
+            BitOrder<LONG_BIN_THREADS, HUGE_STRIP> bits;
+            u32 bin;
+        } of_huge;
     } shared;
     const u32 warp = threadIdx.x / WARP, lane = lane_index();
     const u32 blocks = p.are_counted() ? gridDim.x : p.long_blocks;
@@ -347,7 +356,7 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
         const u32 from = __ffs(int(longs)) - 1, bin = blockIdx.x + from * blocks;
         const u32 count = __shfl_sync(ALL_LANES, own_count, from);
         if (count > p.longest_on_chip()) {
-            if (!p.are_counted()) p.order_huge(shared.bits, bin, 0, 1);
+            if (!p.are_counted()) p.order_huge(shared.of_huge.bits, bin, 0, 1);
             continue;
         }
         order_bin<LONG_BIN_THREADS>(
@@ -357,13 +366,26 @@ extern "C" __global__ void __launch_bounds__(LONG_BIN_THREADS, 4) sap_order_long
                 return block_exclusive_sum<WARPS>(own, shared.of_block.sums, total);
             });
     }
-    if (!p.are_counted() || p.state->longest <= p.longest_on_chip()) return;
-    for (u32 first = 0; first < p.count; first += LONG_BIN_THREADS) {
-        const u32 own = first + threadIdx.x, end = min(first + LONG_BIN_THREADS, p.count);
-        if (!__syncthreads_or(own < end && p.len_of(own) > p.longest_on_chip())) continue;
-        for (u32 bin = first; bin < end; bin++) {
-            if (p.len_of(bin) > p.longest_on_chip())
-                p.order_huge(shared.bits, bin, (blockIdx.x + bin) % blocks, blocks);
+    if (!p.are_counted() || p.state->longest <= LONGEST_COUNTED) return;
+    const u32 parts = min(blocks, SHARING_BLOCKS);
+    if (blockIdx.x >= parts) return;
+    for (u32 first = threadIdx.x; first < p.count + threadIdx.x;
+         first += BIN_LOOKS * LONG_BIN_THREADS) {
+        u32 huge = 0;  // a bit for each bin that this thread looks at
+#pragma unroll
+        for (u32 k = 0; k < BIN_LOOKS; k++) {
+            const u32 bin = first + k * LONG_BIN_THREADS;
+            if (bin < p.count && p.len_of(bin) > LONGEST_COUNTED) huge |= 1u << k;
+        }
+        while (__syncthreads_or(huge)) {
+            const u32 own = huge ? first + (__ffs(int(huge)) - 1) * LONG_BIN_THREADS : ~0u;
+            if (threadIdx.x == 0) shared.of_huge.bin = ~0u;
+            __syncthreads();
+            if (huge) atomicMin(&shared.of_huge.bin, own);
+            __syncthreads();
+            const u32 bin = shared.of_huge.bin;
+            if (own == bin) huge &= huge - 1;
+            p.order_huge(shared.of_huge.bits, bin, (blockIdx.x + bin) % parts, parts);
         }
     }
 }

@@ -16,8 +16,7 @@
 //                  written
 //   translate      indices in the order of the sweep to those in the frame; bytes a box: 4 + 4
 //                  read, 4 written
-//   add_pairs      the pairs of the resting set; bytes a pair: 8 read, 8 written, 8 more to count
-//                  its row
+//   add_pairs      the pairs of the resting set; bytes a pair: 8 read, 8 written, or 4 to its bin
 #pragma once
 #include "block/scan.cuh"
 #include "emit.cuh"

@@ -279,6 +279,9 @@ pub(super) const MAX_ROW: u64 = 256;
 /// 3 * 10^5 and 10^6 uniform boxes (0.13, 0.41 and 1.36 million pairs) take 41.6, 82 and 230 us by
 /// rows, 45.7, 85 and 209 by bins (H200, 2026-11-30).
 pub(super) const MAX_ROWS_PAIRS: usize = 1 << 19;
+/// Max pairs of a counted bin as a graph is recorded: three quarters of `LONGEST_COUNTED` of the
+/// kernels, so that it may grow. Beyond, bins are narrower, or pairs sorted. Not measured.
+pub(super) const LONG_COUNTED_BIN: u64 = 3072;
 /// Max product of the boxes and of the keys that a counted bin may have. If one box comes to
 /// overlap all others, its bin takes time by that product: 1.4 ms for 10^6 boxes with 2^28 keys a
 /// bin, 42 for 10^7 with 2^31 (H200, 2026-11-30).

@@ -95,7 +95,10 @@ fn long_rows(strategy: Strategy) -> Result<(), Failed> {
 
 /// The same where pairs are many, so that counted bins have them in order.
 fn long_bins(strategy: Strategy) -> Result<(), Failed> {
-    with_long(strategy, sized(60_000, 6_000), 100.0, 1 << 19..u64::MAX)
+    // The bins of many boxes have more keys than a block has bits for.
+    let n = sized(300_000, 6_000);
+    let density = if n < 100_000 { 100.0 } else { 3.0 };
+    with_long(strategy, n, density, 1 << 19..u64::MAX)
 }
 
 fn with_long(
@@ -115,6 +118,11 @@ fn with_long(
     for b in &mut many[n - 300..] {
         *b = few[n - 1];
     }
+    let apart = |i| Aabb::new([3.0 * i as f32; 3], [3.0 * i as f32 + 1.0; 3]);
+    let apart: Vec<Aabb> = (0..n).map(apart).collect();
+    // More pairs than there is room for, if boxes are many.
+    let mut crowd = few.clone();
+    crowd[..n.min(sized(5_000, 1_000))].fill(few[0]);
     let config = cuda(strategy);
     let mut graph = FrameGraph::new(&config, &few, None, None, 0).map_err(text)?;
     graph.launch().map_err(text)?;
@@ -128,16 +136,24 @@ fn with_long(
         backend: Backend::Cpu,
         ..config
     });
-    for (round, boxes) in [&many, &few, &many, &few].into_iter().enumerate() {
+    let frames = [&many, &apart, &few, &crowd, &many, &few];
+    for (round, boxes) in frames.into_iter().enumerate() {
         stream.upload(graph.boxes_mut(), boxes).map_err(text)?;
-        if round == 2 {
+        if round == 4 {
             graph.renew(0).map_err(text)?;
         }
         graph.launch().map_err(text)?;
-        let pairs = graph.report().map_err(text)?.pairs as usize;
         plain.update(boxes).map_err(text)?;
+        let expected = plain.pairs();
+        let pairs = match graph.report() {
+            Err(Error::TooManyPairs { count, limit }) if round == 3 && limit < count => {
+                equal(count, expected.len() as u64)?;
+                continue;
+            }
+            report => report.map_err(text)?.pairs as usize,
+        };
         let found = graph.pairs().map_err(text)?.range(..pairs).map_err(text)?;
-        same(&stream.to_vec(found).map_err(text)?, plain.pairs())?;
+        same(&stream.to_vec(found).map_err(text)?, expected)?;
     }
     Ok(())
 }

@@ -324,7 +324,7 @@ pub(super) fn long_launch(bins: u32, more: u32) -> Launch {
 /// Returns how many smaller indices make a bin of at most so many pairs in the mean, and at least
 /// half of them, as a power of two.
 fn shift(n: usize, bits: u32, pairs: usize, mean: usize) -> u32 {
-    let mean = (pairs / FEW_BINS).clamp(MIN_MEAN_BIN.min(mean), mean);
+    let mean = (pairs / FEW_BINS).clamp(MIN_MEAN_BIN, mean);
     let indices = (n * mean / pairs.max(1)).clamp(1, n.max(1));
     // An entry has 32 bits.
     indices.ilog2().min(u32::BITS - bits)

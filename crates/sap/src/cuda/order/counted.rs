@@ -6,9 +6,7 @@ use crate::cuda::abi::{self, BinOrder, Clear, Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::offsets::Offsets;
 use crate::cuda::order::bins::{Division, long_launch};
-use crate::cuda::tuning::{
-    HUGE_BIN_SHARE, LONG_BIN, LONGEST_LONG_BIN, MAX_FILLED_BIN, MEAN_BIN, MIN_MEAN_BIN,
-};
+use crate::cuda::tuning::{LONG_COUNTED_BIN, MAX_FILLED_BIN, MEAN_BIN, MIN_MEAN_BIN};
 use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, SliceMut, Stream, args};
 use std::mem;
 
@@ -35,8 +33,8 @@ pub(super) struct CountedBins {
     narrower: u32,
     /// The first bins that count nothing.
     zero: usize,
-    /// Whether a bin was so long that a sort is better.
-    is_too_long: bool,
+    /// Whether a sort is better: a bin was too long, or memory was refused.
+    sorts: bool,
 }
 
 impl CountedBins {
@@ -53,7 +51,7 @@ impl CountedBins {
             can_narrow: false,
             narrower: 0,
             zero: 0,
-            is_too_long: false,
+            sorts: false,
         })
     }
 
@@ -64,7 +62,12 @@ impl CountedBins {
 
     /// Forgets how long bins were.
     pub(super) const fn forget(&mut self) {
-        (self.narrower, self.is_too_long) = (0, false);
+        (self.narrower, self.sorts) = (0, false);
+    }
+
+    /// Has pairs sorted until [`CountedBins::forget`].
+    pub(super) const fn do_without(&mut self) {
+        self.sorts = true;
     }
 
     /// Reserves memory to count the pairs of `n` boxes while they are found, `expected` ones, and
@@ -84,7 +87,7 @@ impl CountedBins {
             .max(1)
             .ilog2()
             .min(ENTRY_BITS);
-        if self.is_too_long || keys.capacity > i32::MAX as u64 || narrowest + keys.bits > most {
+        if self.sorts || keys.capacity > i32::MAX as u64 || narrowest + keys.bits > most {
             return Ok(false);
         }
         let shift = of(MEAN_BIN)
@@ -155,16 +158,18 @@ impl CountedBins {
     }
 
     /// Records a search. Returns false where the next one of the same boxes would do better.
-    pub(super) fn record(&mut self, state: &State) -> bool {
-        let longest = state.longest;
-        if longest <= LONG_BIN {
+    pub(super) fn record(&mut self, bits: u32, state: &State) -> bool {
+        let (Division { n, shift }, longest) = (self.division, state.longest);
+        if longest <= LONG_COUNTED_BIN {
             return true;
         }
         if self.can_narrow {
-            self.narrower += (longest / LONG_BIN).ilog2() + 1;
-            return false;
+            let wanted = Division::of(n, bits, state.pairs as usize, MEAN_BIN).shift;
+            let times = (longest / LONG_COUNTED_BIN).ilog2() + 1;
+            self.narrower = wanted.saturating_sub(shift) + times;
+        } else {
+            self.sorts = true;
         }
-        self.is_too_long = longest > LONGEST_LONG_BIN && longest > state.pairs / HUGE_BIN_SHARE;
-        !self.is_too_long
+        false
     }
 }

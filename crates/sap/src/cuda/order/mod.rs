@@ -49,7 +49,7 @@ pub(crate) struct PairOrder {
     lasted: u32,
     /// Whether frames are recorded, and may turn to no other way.
     in_graph: bool,
-    /// Whether a row was so long that a graph had better take bins.
+    /// Whether a graph had better take bins: a row was long, or memory for rows was refused.
     has_long_row: bool,
 }
 
@@ -76,6 +76,7 @@ impl PairOrder {
     /// Returns what is to be zero before pairs are found, of at most `max` units.
     pub(crate) fn clear_ahead(&mut self, max: u64) -> Clear {
         if self.in_graph {
+            // One of them counted last, or rows did first and had it done again.
             match self.rows.clear_ahead(max) {
                 Clear { len: 0, .. } => self.counted.clear_ahead(max),
                 clear => clear,
@@ -102,16 +103,7 @@ impl PairOrder {
             return Ok(Order::Sort(None));
         }
         if self.in_graph {
-            let expected = self.expected;
-            return Ok(
-                if !self.has_long_row && self.rows.begin(stream, n, expected, keys)? {
-                    Order::Rows
-                } else if self.counted.begin(stream, n, expected, keys)? {
-                    Order::CountedBins(*keys)
-                } else {
-                    Order::Sort(None)
-                },
-            );
+            return self.begin_in_graph(stream, n, keys);
         }
         let has_bins = !self.backoff.begin_frame()
             && match self.bins.begin(stream, n, keys) {
@@ -125,6 +117,26 @@ impl PairOrder {
             true => Order::Bins(*keys),
             false => Order::Sort(Some(n)),
         })
+    }
+
+    /// The same in a graph. Where memory is refused, it is not asked for again, as a recording may
+    /// not ask.
+    fn begin_in_graph(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<Order> {
+        if !self.has_long_row {
+            match self.rows.begin(stream, n, self.expected, keys) {
+                Err(error) if error.is_out_of_device_memory() => self.has_long_row = true,
+                Err(error) => return Err(error),
+                Ok(true) => return Ok(Order::Rows),
+                Ok(false) => {}
+            }
+        }
+        match self.counted.begin(stream, n, self.expected, keys) {
+            Err(error) if error.is_out_of_device_memory() => self.counted.do_without(),
+            Err(error) => return Err(error),
+            Ok(true) => return Ok(Order::CountedBins(*keys)),
+            Ok(false) => {}
+        }
+        Ok(Order::Sort(None))
     }
 
     /// Returns the bytes that bins take.
@@ -242,7 +254,7 @@ impl PairOrder {
                 self.has_long_row = state.longest > MAX_ROW;
                 return !self.has_long_row;
             }
-            Order::CountedBins(_) => return self.counted.record(state),
+            Order::CountedBins(_) => return self.counted.record(bits, state),
             Order::Sort(None) => return true,
             Order::Sort(Some(_)) | Order::Bins(_) => self.bins.record(bits, state),
         }
