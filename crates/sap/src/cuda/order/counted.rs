@@ -27,8 +27,8 @@ pub(super) struct CountedBins {
     ranks: Grow<u32>,
     /// How the search that has begun, or was the last, divides pairs.
     division: Division,
-    /// Whether its bins could be narrower.
-    can_narrow: bool,
+    /// How many pairs it lists at most.
+    capacity: u64,
     /// By how much bins are narrower than their mean suggests: a power of two.
     narrower: u32,
     /// The first bins that count nothing.
@@ -48,7 +48,7 @@ impl CountedBins {
             starts: Offsets::new(device)?,
             ranks: Grow::default(),
             division: Division::default(),
-            can_narrow: false,
+            capacity: 0,
             narrower: 0,
             zero: 0,
             sorts: false,
@@ -80,26 +80,19 @@ impl CountedBins {
         expected: usize,
         keys: &mut Keys,
     ) -> Result<bool> {
-        let of = |mean| Division::of(n, keys.bits, expected, mean).shift;
-        let narrowest = of(MIN_MEAN_BIN);
-        // An entry of a bin that one box fills is compared with all that may be there.
-        let most = (MAX_FILLED_BIN / n.max(1) as u64)
-            .max(1)
-            .ilog2()
-            .min(ENTRY_BITS);
-        if self.sorts || keys.capacity > i32::MAX as u64 || narrowest + keys.bits > most {
+        let widths = widths(n, keys.bits, expected);
+        let Some([narrowest, widest]) = widths.filter(|_| !self.sorts) else {
+            return Ok(false);
+        };
+        if keys.capacity > i32::MAX as u64 {
             return Ok(false);
         }
-        let shift = of(MEAN_BIN)
-            .min(most - keys.bits)
-            .saturating_sub(self.narrower)
-            .max(narrowest);
-        self.can_narrow = shift > narrowest;
-        self.division = Division { n, shift };
-        let len = self.division.bins();
+        let shift = widest.saturating_sub(self.narrower).max(narrowest);
+        (self.division, self.capacity) = (Division { n, shift }, keys.capacity);
+        let (len, zero) = (self.division.bins(), mem::take(&mut self.zero));
         let bins = self.bins.reserve(stream, len)?;
         let counts = bins.device_ptr().cast();
-        if mem::take(&mut self.zero) < len {
+        if zero < len {
             stream.fill_u32(bins.cast()?, 0)?;
         }
         self.starts.begin(stream, len)?;
@@ -160,16 +153,29 @@ impl CountedBins {
     /// Records a search. Returns false where the next one of the same boxes would do better.
     pub(super) fn record(&mut self, bits: u32, state: &State) -> bool {
         let (Division { n, shift }, longest) = (self.division, state.longest);
-        if longest <= LONG_COUNTED_BIN {
+        let widths = widths(n, bits, state.pairs as usize);
+        // Of more pairs than have room, some were not counted.
+        let is_known = state.pairs <= self.capacity && longest > LONG_COUNTED_BIN;
+        let Some([narrowest, widest]) = widths.filter(|_| is_known) else {
             return true;
-        }
-        if self.can_narrow {
-            let wanted = Division::of(n, bits, state.pairs as usize, MEAN_BIN).shift;
-            let times = (longest / LONG_COUNTED_BIN).ilog2() + 1;
-            self.narrower = wanted.saturating_sub(shift) + times;
+        };
+        let times = (longest / LONG_COUNTED_BIN).ilog2() + 1;
+        let next = shift.saturating_sub(times).max(narrowest);
+        if next < shift {
+            self.narrower = widest.saturating_sub(next);
         } else {
             self.sorts = true;
         }
         false
     }
+}
+
+/// Returns the shifts of the narrowest and of the widest bins of so many pairs, or none where one
+/// box that fills its bin would take too long.
+fn widths(n: usize, bits: u32, pairs: usize) -> Option<[u32; 2]> {
+    let [narrowest, widest] =
+        [MIN_MEAN_BIN, MEAN_BIN].map(|mean| Division::of(n, bits, pairs, mean).shift);
+    let keys = MAX_FILLED_BIN / n.max(1) as u64;
+    let most = keys.max(1).ilog2().min(ENTRY_BITS).checked_sub(bits)?;
+    (narrowest <= most).then_some([narrowest, widest.min(most)])
 }
