@@ -782,6 +782,7 @@ API cuStreamSynchronize(void* handle) {
     return wait_for(stream, guard);
 }
 API cuStreamQuery(void* handle) {
+    FAULT(cuStreamQuery);
     Stream* const stream = stream_of(handle);
     Guard guard(lock);
     if (stream->capture) {

@@ -31,6 +31,14 @@ use std::time::Instant;
 
 /// Published scenes.
 const SCENES: [&str; 2] = ["ccd_cloth-ball_faces", "ccd_cloth-ball_edges"];
+/// Scenes of [`scenes`] that are measured as graphs too.
+const GRAPHS: [&str; 5] = [
+    "20 pairs a box, 100k",
+    "20 pairs a box, 1M",
+    "few large, 1M",
+    "ten giants, 1M",
+    "heavy tail, 200k",
+];
 const WARM_UP: usize = 5;
 /// Frames of boxes that walk which are uploaded before they are measured, so that all but the first
 /// of them follow another one at once, as in the other scenes.
@@ -76,6 +84,10 @@ fn main() -> Result<()> {
         for scene in scenes(share) {
             if scene.scene.contains(&only) {
                 measured.push(measure(&scene, strategy, runs)?);
+                if GRAPHS.contains(&scene.scene) {
+                    let name = format!("{}, as a graph", scene.scene);
+                    graph(&name, &scene.boxes, &scene.boxes, strategy, runs)?;
+                }
             }
         }
         print_table(&measured);
@@ -594,6 +606,7 @@ fn scenes(share: usize) -> Vec<Run> {
         all("20 pairs a box, 100k", uniform(100_000 / share, 14.7)),
         all("20 pairs a box, 1M", uniform(million, 14.7)),
         all("100 pairs a box, 300k", uniform(300_000 / share, 73.0)),
+        all("200 pairs a box, 440k", uniform(440_000 / share, 158.0)),
         all("sticks, 1M", of_sides(million, 1.0, sticks)),
         all("few large, 1M", of_sides(million, 1.0, few_large)),
         all("in a room, 1M", in_a_room(million)),

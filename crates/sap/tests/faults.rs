@@ -585,11 +585,21 @@ fn on_the_device() -> Result<(), String> {
 /// over, the calls that take long fail: the second wait of an update, and any allocation.
 #[cfg(cuda)]
 const STEADY: &[(&str, Check)] = &[
-    ("renewed_graph", renewed),
+    ("renewed_graph", || {
+        let scaled = |b: &Aabb| Aabb::new(b.min.map(|x| x * 0.4), b.max.map(|x| x * 0.4 + 0.5));
+        let dense: Vec<Aabb> = frame(1, 200).iter().map(scaled).collect();
+        renewed(&frame(0, 200), &dense)
+    }),
+    ("renewed_graph_with_bins", || {
+        // One box overlaps all, which makes rows too long.
+        let mut boxes = frame(1, 600);
+        boxes[300] = Aabb::new([-1e3; 3], [1e3; 3]);
+        renewed(&frame(0, 600), &boxes)
+    }),
     ("after_no_memory", after_no_memory),
     ("moving", || {
         let boxes = |number| frame(number, 2000);
-        steady("cuStreamSynchronize 2 719", 2..200, boxes)?;
+        steady("cuStreamQuery 2 719", 2..200, boxes)?;
         steady("cuMemAllocFromPoolAsync 1 719", 9..200, boxes).map(drop)
     }),
     ("flickering", || {
@@ -601,7 +611,7 @@ const STEADY: &[(&str, Check)] = &[
                 |min: [f32; 3]| Aabb::new(min.map(|x| x + inset), min.map(|x| x + 1.0 - inset));
             (0..1728).map(at).map(of).collect()
         };
-        steady("cuStreamSynchronize 2 719", 4..100, boxes)?;
+        steady("cuStreamQuery 2 719", 4..100, boxes)?;
         steady("cuMemAllocFromPoolAsync 1 719", 9..100, boxes).map(drop)
     }),
     // They take ever more tests, so that the space is cut again.
@@ -614,7 +624,7 @@ const STEADY: &[(&str, Check)] = &[
             };
             frame(number, 2000).iter().map(of).collect()
         };
-        let cuts = steady("cuStreamSynchronize 2 719", 2..60, boxes)?;
+        let cuts = steady("cuStreamQuery 2 719", 2..60, boxes)?;
         if cuts < 2 {
             return Err(format!("the space was cut {cuts} times"));
         }
@@ -650,23 +660,17 @@ fn after_no_memory() -> Result<(), String> {
     Ok(())
 }
 
-/// One call after the other finds no memory, in a renewal of a graph for denser boxes. The next
-/// renewal is right.
+/// One call after the other finds no memory, in a renewal of a graph for other boxes, whose pairs
+/// are put in order without a sort. The next renewal is right, and so is one for the first boxes.
 #[cfg(cuda)]
-fn renewed() -> Result<(), String> {
+fn renewed(first: &[Aabb], other: &[Aabb]) -> Result<(), String> {
     let text = |error: sap::Error| error.to_string();
-    let first = frame(0, 200);
-    let scaled = |b: &Aabb| Aabb::new(b.min.map(|x| x * 0.4), b.max.map(|x| x * 0.4 + 0.5));
-    let dense: Vec<Aabb> = frame(1, 200).iter().map(scaled).collect();
-    let pairs = expected(&dense);
+    let [of_first, of_other] = [first, other].map(expected);
     let (mut failed, mut without_fault) = (0, 0);
     for call in 1.. {
         let config = config(Backend::Cuda, Strategy::Auto);
-        let mut graph = FrameGraph::new(&config, &first, None, None, 0).map_err(text)?;
-        let stream = graph.stream().clone();
-        stream
-            .upload(graph.boxes_mut(), &dense)
-            .map_err(|error| error.to_string())?;
+        let mut graph = FrameGraph::new(&config, first, None, None, 0).map_err(text)?;
+        upload(&mut graph, other)?;
         set(Some(&format!("any {call} 2")));
         let result = graph.renew(0);
         set(None);
@@ -678,16 +682,14 @@ fn renewed() -> Result<(), String> {
         } else {
             without_fault += 1;
         }
-        graph.launch().map_err(text)?;
-        graph.report().map_err(text)?;
-        let found = graph
-            .pairs()
-            .and_then(|list| Ok(list.range(..pairs.len())?));
-        let found = stream
-            .to_vec(found.map_err(text)?)
-            .map_err(|error| error.to_string())?;
-        check(&format!("call {call}, the graph"), &found, &pairs)?;
+        let sorts = launch(&format!("call {call}, the graph"), &mut graph, &of_other)?;
+        upload(&mut graph, first)?;
+        graph.renew(0).map_err(text)?;
+        launch(&format!("call {call}, the graph"), &mut graph, &of_first)?;
         if without_fault == 12 {
+            if sorts != 0 {
+                return Err(format!("{sorts} pairs were sorted"));
+            }
             break;
         }
     }
@@ -695,6 +697,25 @@ fn renewed() -> Result<(), String> {
         return Err(format!("only {failed} renewals failed"));
     }
     Ok(())
+}
+
+#[cfg(cuda)]
+fn upload(graph: &mut FrameGraph, boxes: &[Aabb]) -> Result<(), String> {
+    let stream = graph.stream().clone();
+    let uploaded = stream.upload(graph.boxes_mut(), boxes);
+    uploaded.map_err(|error| error.to_string())
+}
+
+/// Launches a graph and compares its pairs. Returns how many keys it has sorted.
+#[cfg(cuda)]
+fn launch(what: &str, graph: &mut FrameGraph, expected: &[Pair]) -> Result<u64, String> {
+    let text = |error: sap::Error| error.to_string();
+    graph.launch().map_err(text)?;
+    let report = graph.report().map_err(text)?;
+    let found = graph.pairs().map_err(text)?.range(..report.pairs as usize);
+    let found = found.and_then(|list| graph.stream().to_vec(list));
+    check(what, &found.map_err(|error| error.to_string())?, expected)?;
+    Ok(report.stats.sorts.keys)
 }
 
 /// Updates by frames on the device, in some of which a call fails if it is made. Returns how often

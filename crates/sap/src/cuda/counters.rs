@@ -2,22 +2,39 @@
 
 use crate::Result;
 use crate::cuda::abi::{Clear, State, counter};
-use crate::cuda::memory::HostBuffer;
-use bytemuck::Zeroable;
-use gpu::{Buffer, DevicePtr, Slice, SliceMut, Stream};
+use crate::cuda::launch::{WARP, module};
+use crate::cuda::tuning::MAX_SPIN;
+use bytemuck::{Pod, Zeroable};
+use gpu::{Buffer, DevicePtr, Kernel, Launch, Pinned, Slice, SliceMut, Stream, args};
 use gpusort::cuda::SortOutcome;
 use std::mem::{self, offset_of};
+use std::sync::atomic::{Ordering, fence};
+use std::time::Instant;
+use std::{hint, ptr};
 
 const _: () = assert!(size_of::<State>().is_multiple_of(Clear::UNIT));
 
+/// What the device sends to the host.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Sent {
+    state: State,
+    /// The number of the read that waits for them.
+    number: u64,
+}
+
 /// The counters on the device, and memory to read them into.
 pub(crate) struct Counters {
+    send: Kernel,
     state: Buffer<State>,
     /// Those of the next update, which the kernels of this one set to zero, and whether they have.
     /// None where the address must stay.
     next: Option<Buffer<State>>,
     next_is_zero: bool,
-    read: HostBuffer<State>,
+    /// None where the system has refused it.
+    sent: Option<Pinned<Sent>>,
+    /// The number of the last read.
+    number: u64,
     /// Whether what a search starts from is as it was when all were set to zero, or counted for it.
     is_fresh: bool,
 }
@@ -25,10 +42,13 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn new(stream: &Stream) -> Result<Self> {
         Ok(Self {
+            send: module(stream.device())?.kernel("sap_send_counters")?,
             state: stream.alloc_zeroed(1)?,
             next: None,
             next_is_zero: false,
-            read: HostBuffer::new(stream.device(), 1)?,
+            // A device that has failed reports it at the next call too.
+            sent: Pinned::new(stream.device(), 1).ok(),
+            number: 0,
             is_fresh: false,
         })
     }
@@ -125,10 +145,39 @@ impl Counters {
 
     /// Waits for the work so far and reads all.
     pub(crate) fn read(&mut self, stream: &Stream) -> Result<State> {
-        // SAFETY: the copy is read after waiting for the stream only, which `Engine::drop` does
-        // too.
-        unsafe { stream.download_pinned(self.state.slice(), &mut self.read)? };
-        stream.synchronize()?;
-        Ok(self.read.first().copied().unwrap_or(State::zeroed()))
+        let counters = self.ptr();
+        let Some(sent) = &mut self.sent else {
+            let copied = stream.to_vec(self.state.slice())?;
+            return Ok(copied.first().copied().unwrap_or(State::zeroed()));
+        };
+        self.number += 1;
+        let words = (size_of::<State>() / size_of::<u64>()) as u32;
+        let (to, number) = (sent.device_ptr(), self.number);
+        let arguments = args![counters, words, to, number];
+        // SAFETY: there is memory for the counters and the number. It is read, and freed by
+        // `Engine::drop`, only after waiting for the kernel.
+        unsafe { stream.launch(&self.send, &Launch::linear(1, WARP), &arguments)? };
+        wait(stream, &raw const sent[0].number, self.number)?;
+        // SAFETY: the memory is live, and the kernel has written it.
+        Ok(unsafe { ptr::read_volatile(&raw const sent[0].state) })
     }
+}
+
+/// Waits until the device has written `number`. The driver's wait ends some microseconds later than
+/// a look at the memory, so that comes first.
+fn wait(stream: &Stream, at: *const u64, number: u64) -> Result<()> {
+    // Drivers that collect launches give them to the device when they are asked.
+    if stream.is_idle()? {
+        return Ok(());
+    }
+    let start = Instant::now();
+    while start.elapsed() < MAX_SPIN {
+        // SAFETY: the caller's memory is live; the device writes a word as a whole.
+        if unsafe { ptr::read_volatile(at) } == number {
+            fence(Ordering::Acquire);
+            return Ok(());
+        }
+        hint::spin_loop();
+    }
+    Ok(stream.synchronize()?)
 }

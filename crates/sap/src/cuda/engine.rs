@@ -184,7 +184,7 @@ impl Engine {
     /// them.
     pub(crate) fn drop_marks(&mut self) {
         // A device that has failed reports it at the next call too.
-        let _ = self.stages.timings(&self.stream);
+        let _ = self.stages.timings(&self.stream, false);
     }
 
     /// Returns the invalid boxes of the first set, or of the second, or an error unless these are

@@ -64,6 +64,7 @@ impl Events {
     }
 
     /// Sets the lengths, and finds the pairs again where the capacity was too small for all.
+    /// Returns false then, as the device has to do so yet.
     ///
     /// # Safety
     ///
@@ -74,21 +75,21 @@ impl Events {
         compared: [List; 2],
         totals: [DevicePtr<u64>; 2],
         counts: [u64; 2],
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.clear();
-        let mut has_grown = false;
+        let mut is_done = true;
         for (list, count) in self.lists.iter_mut().zip(counts) {
             if count > list.capacity() as u64 {
                 list.reserve(stream, count as usize)?;
-                has_grown = true;
+                is_done = false;
             }
         }
-        if has_grown {
+        if !is_done {
             // SAFETY: the caller's promise.
             unsafe { self.find(stream, compared, totals)? };
         }
         self.lens = counts.map(|count| count as usize);
-        Ok(())
+        Ok(is_done)
     }
 
     pub(crate) fn started(&self) -> Result<Slice<'_, Pair>> {

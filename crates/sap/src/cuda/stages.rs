@@ -33,9 +33,10 @@ impl Marks {
         Ok(())
     }
 
-    /// Waits for the work so far, and returns the milliseconds of each stage since the last call.
-    pub(crate) fn timings(&mut self, stream: &Stream) -> Result<Timings> {
-        if !self.is_on {
+    /// Returns the milliseconds of each stage since the last call. Waits for the work so far,
+    /// unless `is_done`.
+    pub(crate) fn timings(&mut self, stream: &Stream, is_done: bool) -> Result<Timings> {
+        if !self.is_on && !is_done {
             stream.synchronize()?;
         }
         Ok(timings(&self.stages.finish(stream)?))

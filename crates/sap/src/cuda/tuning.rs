@@ -7,6 +7,7 @@
 
 use crate::Pair;
 use crate::policy::Limits;
+use std::time::Duration;
 
 // ---- Upload and download ----
 
@@ -26,6 +27,9 @@ pub(super) const MAX_PINNED: usize = (1 << 30) / size_of::<Pair>();
 /// Min pairs of pinned memory for a list: 512 KiB of them. Each time it grows it takes 0.5 ms or
 /// more.
 pub(super) const MIN_PINNED: usize = 64 << 10;
+/// The longest that the host looks at the memory that counters are sent to, before it waits as the
+/// driver does. Of longer frames the microseconds saved are not seen. Not measured.
+pub(super) const MAX_SPIN: Duration = Duration::from_millis(2);
 /// Min boxes of a frame of which only the changed ones are uploaded. Below, the upload of all takes
 /// no longer than the copies on the device that are needed instead. Its figures are not recorded.
 pub(super) const MIN_PATCHED: usize = 16 * 1024;

@@ -268,7 +268,7 @@ impl Engine {
         let (lists, totals) = (self.lists(count), self.counters.event_counts());
         let events = &mut self.spare_events;
         // SAFETY: the lists are those that were compared.
-        unsafe { events.complete(&stream, lists, totals, counts) }
+        let is_done = unsafe { events.complete(&stream, lists, totals, counts) }
             .map_err(|error| out_of_memory(&self.config, state.pairs, error))?;
         let [started, ended] = [events.started()?, events.ended()?];
         let found_by = if plan.by_list {
@@ -298,7 +298,8 @@ impl Engine {
             of_started.download(&stream, started)?;
             of_ended.download(&stream, ended)?;
         }
-        report.stats.timings = self.stages.timings(&stream)?;
+        let is_done = is_done && !from_host;
+        report.stats.timings = self.stages.timings(&stream, is_done)?;
 
         // Nothing can fail from here on: the new result is swapped with the last.
         self.spare.has_bad = invalid.is_some();
@@ -335,7 +336,8 @@ impl Engine {
         report.pairs = self.pairs as u64;
         report.stats.resting = self.resting.len() as u64;
         report.stats.sorts = state.sorts();
-        report.stats.timings = self.stages.timings(&self.stream)?;
+        let is_done = !source.is_on_host();
+        report.stats.timings = self.stages.timings(&self.stream, is_done)?;
         self.was_unchanged = true;
         self.clear_events();
         // Boxes may have moved within their margin.

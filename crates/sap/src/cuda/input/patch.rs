@@ -18,21 +18,23 @@ pub(crate) struct Patch {
 
 assert_layout!(Patch, 48: bounds 0, filter 24, index 40, world 44);
 
-/// Returns the changed boxes of a frame that lists them, if they are few, memory for them is not
-/// refused, and the frame `is_like` the last one otherwise.
-pub(crate) fn patches(
+/// Collects the changed boxes of a frame that lists them into `patches`, whose memory it reuses.
+/// Returns false where they are not few, memory for them is refused, or the frame is not `is_like`
+/// the last one otherwise.
+pub(crate) fn collect(
+    patches: &mut Vec<Patch>,
     sets: &[Source],
     is_like: impl FnOnce(&Source) -> bool,
-) -> Option<Vec<Patch>> {
+) -> bool {
     let [set] = sets else {
-        return None;
+        return false;
     };
     let (BoxLists::Plain(List::Host(boxes)), Some(changed)) = (set.boxes, set.changed) else {
-        return None;
+        return false;
     };
     let n = boxes.len();
     if n < MIN_PATCHED || changed.len() > n / MAX_PATCH_SHARE || !is_like(set) {
-        return None;
+        return false;
     }
     let patch = |&index: &u32| {
         let i = index as usize;
@@ -49,5 +51,5 @@ pub(crate) fn patches(
             },
         }
     };
-    try_alloc::collect(changed.iter().map(patch)).ok()
+    try_alloc::refill(patches, changed.iter().map(patch)).is_ok()
 }

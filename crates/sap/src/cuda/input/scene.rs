@@ -2,7 +2,7 @@
 //! pairs. It borrows nothing of the caller's.
 
 use crate::cuda::abi::{Accept, Candidates, Clear, Prepare, State};
-use crate::cuda::input::patch::{Patch, patches};
+use crate::cuda::input::patch::{self, Patch};
 use crate::cuda::input::reader::{RawBoxes, Reader};
 use crate::cuda::input::source::{BoxLists, List, Source};
 use crate::{Aabb, Aabb64, Filter, OverlapRule, Pair, Result, try_alloc};
@@ -29,7 +29,8 @@ pub(crate) struct Scene {
     /// Copies of the boxes as they came, by set, starts and ends, and where these are.
     raw: [[Grow<u64>; 2]; 2],
     raw_boxes: Vec<RawBoxes>,
-    patches: Grow<Patch>,
+    /// Changed boxes, on the host and the device.
+    patches: (Vec<Patch>, Grow<Patch>),
     /// Whether some boxes were invalid: they are stored as empty ones.
     pub(crate) has_bad: bool,
 }
@@ -48,9 +49,9 @@ impl Scene {
     ) -> Result<()> {
         self.upload_excluded(stream, reader, sets)?;
         if let Some(last) = last
-            && let Some(patches) = patches(sets, |set| last.takes_patches_of(set))
+            && patch::collect(&mut self.patches.0, sets, |set| last.takes_patches_of(set))
         {
-            return self.upload_changed(stream, reader, &patches, last);
+            return self.upload_changed(stream, reader, last);
         }
         self.n = sets.iter().map(Source::len).sum();
         self.split = match sets {
@@ -103,20 +104,15 @@ impl Scene {
     }
 
     /// Copies the boxes of the last update, and replaces the changed ones.
-    fn upload_changed(
-        &mut self,
-        stream: &Stream,
-        reader: &mut Reader,
-        patches: &[Patch],
-        last: &Self,
-    ) -> Result<()> {
+    fn upload_changed(&mut self, stream: &Stream, reader: &mut Reader, last: &Self) -> Result<()> {
         let n = last.n;
+        let (patches, uploaded) = &mut self.patches;
         (self.n, self.split, self.exact) = (n, 0, None);
         let worlds = patches.iter().map(|patch| patch.world);
         self.last_world = last.last_world.max(worlds.max().unwrap_or(0));
         copy(stream, &mut self.filters, &last.filters, n)?;
         copy(stream, &mut self.worlds, &last.worlds, n)?;
-        let mut uploaded = self.patches.reserve(stream, patches.len())?;
+        let mut uploaded = uploaded.reserve(stream, patches.len())?;
         reader.copy(stream, uploaded.reborrow(), List::Host(patches))?;
         let [[memory, _], _] = &mut self.raw;
         let words = n * size_of::<Aabb>() / size_of::<u64>();

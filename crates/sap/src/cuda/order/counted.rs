@@ -23,8 +23,6 @@ pub(super) struct CountedBins {
     bins: Grow<abi::Bin>,
     /// Where bins begin in the list of pairs.
     starts: Offsets,
-    /// Of each pair listed, how many of its bin came before.
-    ranks: Grow<u32>,
     /// How the search that has begun, or was the last, divides pairs.
     division: Division,
     /// How many pairs it lists at most.
@@ -46,7 +44,6 @@ impl CountedBins {
             order: module.kernel("sap_order_long_bins")?,
             bins: Grow::default(),
             starts: Offsets::new(device)?,
-            ranks: Grow::default(),
             division: Division::default(),
             capacity: 0,
             narrower: 0,
@@ -71,7 +68,7 @@ impl CountedBins {
     }
 
     /// Reserves memory to count the pairs of `n` boxes while they are found, `expected` ones, and
-    /// adds its addresses to `keys`. Returns false, and adds nothing, where the pairs are to be
+    /// adds its address to `keys`. Returns false, and adds nothing, where the pairs are to be
     /// sorted.
     pub(super) fn begin(
         &mut self,
@@ -84,9 +81,6 @@ impl CountedBins {
         let Some([narrowest, widest]) = widths.filter(|_| !self.sorts) else {
             return Ok(false);
         };
-        if keys.capacity > i32::MAX as u64 {
-            return Ok(false);
-        }
         let shift = widest.saturating_sub(self.narrower).max(narrowest);
         (self.division, self.capacity) = (Division { n, shift }, keys.capacity);
         let (len, zero) = (self.division.bins(), mem::take(&mut self.zero));
@@ -96,10 +90,6 @@ impl CountedBins {
             stream.fill_u32(bins.cast()?, 0)?;
         }
         self.starts.begin(stream, len)?;
-        keys.ranks = self
-            .ranks
-            .reserve(stream, keys.capacity as usize)?
-            .device_ptr();
         (keys.counts, keys.spread) = (counts, BIN_WORDS.ilog2());
         keys.bins.shift = shift;
         Ok(true)
@@ -109,7 +99,8 @@ impl CountedBins {
     ///
     /// # Safety
     ///
-    /// `state` is the address of the counters. `keys` is what `begin` made of it for the search.
+    /// `state` is the address of the counters. `keys` is what `begin` made of it for the search,
+    /// with ranks.
     pub(super) unsafe fn order(
         &mut self,
         stream: &Stream,

@@ -19,7 +19,7 @@ use bins::Bins;
 use counted::CountedBins;
 use gpu::{Device, Grow, Kernel, Slice, SliceMut, Stream, args};
 use gpusort::cuda::Request;
-use rows::{Packed, Rows};
+use rows::Rows;
 
 /// The way in which the pairs of one search are put in order.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) enum Order {
     /// Pairs go to the bins of their smaller index.
     Bins(Keys),
     /// Pairs are listed, and counted by their smaller index.
-    Rows,
+    Rows(Keys),
     /// Pairs are listed, and counted in the bins of their smaller index.
     CountedBins(Keys),
     /// Pairs are sorted by all bits of their keys. Those of this many boxes tell how much room the
@@ -41,6 +41,8 @@ pub(crate) struct PairOrder {
     bins: Bins,
     counted: CountedBins,
     rows: Rows,
+    /// In graphs, of each pair listed, how many of its row or bin came before.
+    ranks: Grow<u32>,
     /// The pairs that the coming search is expected to find, by the last one.
     expected: usize,
     /// Has frames sorted after bins that had no room.
@@ -49,7 +51,7 @@ pub(crate) struct PairOrder {
     lasted: u32,
     /// Whether frames are recorded, and may turn to no other way.
     in_graph: bool,
-    /// Whether a graph had better take bins: a row was long, or memory for rows was refused.
+    /// Whether a graph had better take bins: a row was long.
     has_long_row: bool,
 }
 
@@ -60,6 +62,7 @@ impl PairOrder {
             bins: Bins::new(device)?,
             counted: CountedBins::new(device)?,
             rows: Rows::new(device)?,
+            ranks: Grow::default(),
             expected: 0,
             backoff: Backoff::new(1, MAX_BINS_WAIT),
             lasted: 0,
@@ -120,23 +123,37 @@ impl PairOrder {
     }
 
     /// The same in a graph. Where memory is refused, it is not asked for again, as a recording may
-    /// not ask.
+    /// not ask: the pairs are sorted.
     fn begin_in_graph(&mut self, stream: &Stream, n: usize, keys: &mut Keys) -> Result<Order> {
-        if !self.has_long_row {
-            match self.rows.begin(stream, n, self.expected, keys) {
-                Err(error) if error.is_out_of_device_memory() => self.has_long_row = true,
-                Err(error) => return Err(error),
-                Ok(true) => return Ok(Order::Rows),
-                Ok(false) => {}
+        let order = self.begin_to_count(stream, n, *keys);
+        match order {
+            Ok(Order::Rows(counted) | Order::CountedBins(counted)) => *keys = counted,
+            Err(error) if error.is_out_of_device_memory() => {
+                self.has_long_row = true;
+                self.counted.do_without();
+                return Ok(Order::Sort(None));
             }
+            _ => {}
         }
-        match self.counted.begin(stream, n, self.expected, keys) {
-            Err(error) if error.is_out_of_device_memory() => self.counted.do_without(),
-            Err(error) => return Err(error),
-            Ok(true) => return Ok(Order::CountedBins(*keys)),
-            Ok(false) => {}
+        order
+    }
+
+    /// Has the coming search count its pairs by row or by bin, or else sorts them.
+    fn begin_to_count(&mut self, stream: &Stream, n: usize, mut keys: Keys) -> Result<Order> {
+        // Counts and ranks have 31 bits.
+        let Ok(capacity) = i32::try_from(keys.capacity) else {
+            return Ok(Order::Sort(None));
+        };
+        let by_row = !self.has_long_row && self.rows.begin(stream, n, self.expected, &mut keys)?;
+        if !by_row && !self.counted.begin(stream, n, self.expected, &mut keys)? {
+            return Ok(Order::Sort(None));
         }
-        Ok(Order::Sort(None))
+        let ranks = self.ranks.reserve(stream, capacity as usize)?;
+        keys.ranks = ranks.device_ptr();
+        Ok(match by_row {
+            true => Order::Rows(keys),
+            false => Order::CountedBins(keys),
+        })
     }
 
     /// Returns the bytes that bins take.
@@ -176,13 +193,12 @@ impl PairOrder {
                 // SAFETY: the search has put the pairs into the bins of these keys.
                 return unsafe { self.bins.order(stream, state, keys, ordered.part_mut(n)?) };
             }
-            Order::Rows => {
-                let keys = packed.part(n)?;
+            Order::Rows(keys) => {
                 let scratch = sorting.scratch_of_pairs(stream, n)?;
-                let between = scratch.range(..keys.bytes())?.cast()?;
-                let (packed, pairs) = (Packed { keys, bits }, ordered.part_mut(n)?);
+                let between = scratch.range(..n * size_of::<u64>())?.cast()?;
+                let pairs = ordered.part_mut(n)?;
                 // SAFETY: the search has counted the pairs by row.
-                return unsafe { self.rows.order(stream, state, packed, between, pairs) };
+                return unsafe { self.rows.order(stream, state, keys, between, pairs) };
             }
             Order::CountedBins(keys) => {
                 let scratch = sorting.scratch_of_pairs(stream, n)?;
@@ -250,7 +266,7 @@ impl PairOrder {
         }
         self.expected = state.pairs as usize;
         match order {
-            Order::Rows => {
+            Order::Rows(_) => {
                 self.has_long_row = state.longest > MAX_ROW;
                 return !self.has_long_row;
             }

@@ -6,21 +6,13 @@ use crate::cuda::abi::{self, Clear, Keys, State, counter};
 use crate::cuda::launch::{linear, module};
 use crate::cuda::offsets::Offsets;
 use crate::cuda::tuning::MAX_ROWS_PAIRS;
-use gpu::{ByValue, Device, DevicePtr, Grow, Kernel, Slice, SliceMut, Stream, args};
-
-/// Pairs as keys `a * 2^bits + b`.
-#[derive(Clone, Copy)]
-pub(super) struct Packed<'a> {
-    pub(super) keys: Slice<'a, u64>,
-    pub(super) bits: u32,
-}
+use gpu::{ByValue, Device, DevicePtr, Kernel, SliceMut, Stream, args};
 
 /// The means to put pairs in order by rows.
 pub(super) struct Rows {
     scatter: Kernel,
     rank: Kernel,
     offsets: Offsets,
-    ranks: Grow<u32>,
 }
 
 impl Rows {
@@ -30,7 +22,6 @@ impl Rows {
             scatter: module.kernel("sap_rows_scatter")?,
             rank: module.kernel("sap_rows_rank")?,
             offsets: Offsets::new(device)?,
-            ranks: Grow::default(),
         })
     }
 
@@ -40,7 +31,7 @@ impl Rows {
     }
 
     /// Reserves memory to count the pairs of `n` boxes while they are found, `expected` ones, and
-    /// adds its addresses to `keys`. Returns false, and does neither, where the pairs are too many.
+    /// adds its address to `keys`. Returns false, and does neither, where the pairs are too many.
     pub(super) fn begin(
         &mut self,
         stream: &Stream,
@@ -48,12 +39,11 @@ impl Rows {
         expected: usize,
         keys: &mut Keys,
     ) -> Result<bool> {
-        if expected > MAX_ROWS_PAIRS || keys.capacity > i32::MAX as u64 {
+        if expected > MAX_ROWS_PAIRS {
             return Ok(false);
         }
         self.offsets.begin(stream, n)?;
-        self.ranks.reserve(stream, keys.capacity as usize)?;
-        (keys.counts, keys.ranks) = (self.offsets.ptr(), self.ranks.device_ptr());
+        keys.counts = self.offsets.ptr();
         Ok(true)
     }
 
@@ -61,27 +51,28 @@ impl Rows {
     ///
     /// # Safety
     ///
-    /// `state` is the address of the counters. The pairs found were counted where `begin` said.
+    /// `state` is the address of the counters. `keys` is what `begin` made of it for the search,
+    /// with ranks.
     pub(super) unsafe fn order(
         &self,
         stream: &Stream,
         state: DevicePtr<State>,
-        Packed { keys, bits }: Packed,
+        keys: Keys,
         between: SliceMut<u64>,
         pairs: SliceMut<u64>,
     ) -> Result<()> {
         let rows = abi::Rows {
-            found: keys.device_ptr(),
-            ranks: self.ranks.device_ptr(),
+            found: keys.keys,
+            ranks: keys.ranks,
             rows: self.offsets.ptr(),
             keys: between.device_ptr(),
             pairs: pairs.device_ptr(),
             state,
-            capacity: keys.len() as u64,
-            bits,
+            capacity: keys.capacity,
+            bits: keys.bits,
             pad: 0,
         };
-        let launch = linear(keys.len());
+        let launch = linear(pairs.len());
         // SAFETY: the caller's promise; all lists have memory for the capacity.
         unsafe {
             let longest = counter!(state, longest);
