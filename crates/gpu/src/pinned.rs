@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::Pod;
 
 use crate::error::OUT_OF_MEMORY;
-use crate::{Device, DevicePtr, Error, Result, driver};
+use crate::{Device, Error, Result, driver};
 
 /// A slice of page-locked host memory. The device copies from and to it at full speed and
 /// asynchronously ([`Stream::upload_pinned`](crate::Stream::upload_pinned)). Such memory is scarce
@@ -81,17 +81,6 @@ impl<T: Pod> Pinned<T> {
             len,
             device: device.clone(),
         })
-    }
-}
-
-impl<T> Pinned<T> {
-    /// Returns the address at which kernels read and write this memory. The devices that this crate
-    /// opens have one address space with the host.
-    ///
-    /// What a kernel writes while the host looks on is to be read with volatile or atomic reads.
-    #[must_use]
-    pub fn device_ptr(&mut self) -> DevicePtr<T> {
-        DevicePtr::new(self.ptr.as_ptr() as u64)
     }
 }
 

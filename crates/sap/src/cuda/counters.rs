@@ -152,12 +152,14 @@ impl Counters {
         };
         self.number += 1;
         let words = (size_of::<State>() / size_of::<u64>()) as u32;
-        let (to, number) = (sent.device_ptr(), self.number);
+        // Devices and the host have one address space.
+        let to: DevicePtr<Sent> = DevicePtr::NULL.byte_add(sent.as_mut_ptr() as u64);
+        let number = self.number;
         let arguments = args![counters, words, to, number];
         // SAFETY: there is memory for the counters and the number. It is read, and freed by
         // `Engine::drop`, only after waiting for the kernel.
         unsafe { stream.launch(&self.send, &Launch::linear(1, WARP), &arguments)? };
-        wait(stream, &raw const sent[0].number, self.number)?;
+        wait(stream, &raw const sent[0].number, number)?;
         // SAFETY: the memory is live, and the kernel has written it.
         Ok(unsafe { ptr::read_volatile(&raw const sent[0].state) })
     }
