@@ -1,4 +1,8 @@
 // The boxes that came from all ranks, and the homes near them.
+//
+// H200, 2026-12-01: 5,000 records take 3.6 to 4.5 us to receive, and 15,000 homes 4.1 to be found
+// near them, of which launching takes 2. By the bytes at each kernel they take 0.1: they wait for
+// memory. Larger ranks were not timed alone.
 #pragma once
 #include "cells.cuh"
 

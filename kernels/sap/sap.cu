@@ -42,7 +42,7 @@
 //              or a sort (../sort)                                                       108 with 8
 //   8 unpack   pairs.cuh       16 a pair        a thread a pair, after a sort          8         8
 //   9 events   events.cuh      16 a pair        1,792 of both lists a block of 256    20        34
-//  10 send     counters.cuh    552              one warp                               2
+//  10 send     counters.cuh    552 in all       one warp                               2         3
 //
 // `Endpoints` has its own phases 2 to 5 (endpoints.cuh). Boxes of meshes are made separately
 // (bounds.cuh).

@@ -8,6 +8,11 @@
 // a comparison.
 //
 // Bytes a key of W words: its first two read once (sectors of 32 bytes), 12 written; 24 a pass.
+//
+// H200, 2026-12-01: 100,000 keys of five words that agree in all but the last, so that each
+// comparison reads both keys, have 27 tiles, which take 88 us; two passes take 64 and 41 to rank
+// splitters and 70 and 53 to merge. By bytes all of it is 3 us. So few blocks wait for memory: they
+// issue in 11 to 27 % of all cycles. More keys were not timed.
 
 #include "common/layout.cuh"
 #include "outcome.cuh"

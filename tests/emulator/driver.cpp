@@ -416,7 +416,7 @@ struct Graph {
 
 // RADSWEEP_EMULATE_FAULT="cuLaunchKernel 3 719": the third call of the function, counted from when
 // this was set, returns 719. "any" counts all calls, "3+" fails all from the third on, like a lost
-// device.
+// device, and "3-6" the third to the sixth.
 int fault(const char* name) {
     const char* const wanted = getenv("RADSWEEP_EMULATE_FAULT");
     Guard guard(lock);
@@ -433,8 +433,10 @@ int fault(const char* name) {
     parts >> call >> nth >> code;
     if (call != "any" && call != name) return SUCCESS;
     count++;
-    const long at = std::stol(nth);
-    return count == at || (count > at && nth.back() == '+') ? code : SUCCESS;
+    const long first = std::stol(nth);
+    const size_t dash = nth.find('-');
+    const long last_one = dash != std::string::npos ? std::stol(nth.substr(dash + 1)) : nth.back() == '+' ? count : first;
+    return count >= first && count <= last_one ? code : SUCCESS;
 }
 #define FAULT(name) \
     if (const int code = fault(#name)) return code

@@ -588,18 +588,21 @@ const STEADY: &[(&str, Check)] = &[
     ("renewed_graph", || {
         let scaled = |b: &Aabb| Aabb::new(b.min.map(|x| x * 0.4), b.max.map(|x| x * 0.4 + 0.5));
         let dense: Vec<Aabb> = frame(1, 200).iter().map(scaled).collect();
-        renewed(&frame(0, 200), &dense)
+        renewed(&frame(0, 200), &dense).map(drop)
     }),
     ("renewed_graph_with_bins", || {
         // One box overlaps all, which makes rows too long.
         let mut boxes = frame(1, 600);
         boxes[300] = Aabb::new([-1e3; 3], [1e3; 3]);
-        renewed(&frame(0, 600), &boxes)
+        match renewed(&frame(0, 600), &boxes)? {
+            0 => Err("no renewal without memory sorts".to_owned()),
+            _ => Ok(()),
+        }
     }),
     ("after_no_memory", after_no_memory),
     ("moving", || {
         let boxes = |number| frame(number, 2000);
-        steady("cuStreamQuery 2 719", 2..200, boxes)?;
+        waits_once(2..200, boxes)?;
         steady("cuMemAllocFromPoolAsync 1 719", 9..200, boxes).map(drop)
     }),
     ("flickering", || {
@@ -611,7 +614,7 @@ const STEADY: &[(&str, Check)] = &[
                 |min: [f32; 3]| Aabb::new(min.map(|x| x + inset), min.map(|x| x + 1.0 - inset));
             (0..1728).map(at).map(of).collect()
         };
-        steady("cuStreamQuery 2 719", 4..100, boxes)?;
+        waits_once(4..100, boxes)?;
         steady("cuMemAllocFromPoolAsync 1 719", 9..100, boxes).map(drop)
     }),
     // They take ever more tests, so that the space is cut again.
@@ -624,7 +627,7 @@ const STEADY: &[(&str, Check)] = &[
             };
             frame(number, 2000).iter().map(of).collect()
         };
-        let cuts = steady("cuStreamQuery 2 719", 2..60, boxes)?;
+        let cuts = waits_once(2..60, boxes)?;
         if cuts < 2 {
             return Err(format!("the space was cut {cuts} times"));
         }
@@ -660,18 +663,33 @@ fn after_no_memory() -> Result<(), String> {
     Ok(())
 }
 
-/// One call after the other finds no memory, in a renewal of a graph for other boxes, whose pairs
-/// are put in order without a sort. The next renewal is right, and so is one for the first boxes.
+/// One call after the other fails, in a renewal of a graph for other boxes, whose pairs are put in
+/// order without a sort; then one allocation after the other, as often as it is tried. The next
+/// renewal is right, and so is one for the first boxes. Returns how many renewals without memory
+/// have pairs sorted.
 #[cfg(cuda)]
-fn renewed(first: &[Aabb], other: &[Aabb]) -> Result<(), String> {
+fn renewed(first: &[Aabb], other: &[Aabb]) -> Result<usize, String> {
+    let no_memory = |call| format!("cuMemAllocFromPoolAsync {call}-{} 2", call + 3);
+    renewals(|call| format!("any {call} 2"), 20, first, other)?;
+    renewals(no_memory, 1, first, other)
+}
+
+/// Returns how many of the renewals that succeed in spite of the faults have pairs sorted.
+#[cfg(cuda)]
+fn renewals(
+    fault: impl Fn(usize) -> String,
+    min_failed: usize,
+    first: &[Aabb],
+    other: &[Aabb],
+) -> Result<usize, String> {
     let text = |error: sap::Error| error.to_string();
     let [of_first, of_other] = [first, other].map(expected);
-    let (mut failed, mut without_fault) = (0, 0);
+    let (mut failed, mut without_fault, mut sorted) = (0, 0, 0);
     for call in 1.. {
         let config = config(Backend::Cuda, Strategy::Auto);
         let mut graph = FrameGraph::new(&config, first, None, None, 0).map_err(text)?;
         upload(&mut graph, other)?;
-        set(Some(&format!("any {call} 2")));
+        set(Some(&fault(call)));
         let result = graph.renew(0);
         set(None);
         if result.is_err() {
@@ -683,6 +701,7 @@ fn renewed(first: &[Aabb], other: &[Aabb]) -> Result<(), String> {
             without_fault += 1;
         }
         let sorts = launch(&format!("call {call}, the graph"), &mut graph, &of_other)?;
+        sorted += usize::from(sorts > 0 && result.is_ok());
         upload(&mut graph, first)?;
         graph.renew(0).map_err(text)?;
         launch(&format!("call {call}, the graph"), &mut graph, &of_first)?;
@@ -693,10 +712,10 @@ fn renewed(first: &[Aabb], other: &[Aabb]) -> Result<(), String> {
             break;
         }
     }
-    if failed < 20 {
+    if failed < min_failed {
         return Err(format!("only {failed} renewals failed"));
     }
-    Ok(())
+    Ok(sorted)
 }
 
 #[cfg(cuda)]
@@ -716,6 +735,17 @@ fn launch(what: &str, graph: &mut FrameGraph, expected: &[Pair]) -> Result<u64, 
     let found = found.and_then(|list| graph.stream().to_vec(list));
     check(what, &found.map_err(|error| error.to_string())?, expected)?;
     Ok(report.stats.sorts.keys)
+}
+
+/// Updates by frames on the device, in some of which a second wait for the counters fails, and then
+/// any second wait for all work. Returns how often the space was cut.
+#[cfg(cuda)]
+fn waits_once(
+    frames: Range<usize>,
+    boxes: impl Fn(usize) -> Vec<Aabb> + Copy,
+) -> Result<usize, String> {
+    steady("cuStreamQuery 2 719", frames.clone(), boxes)?;
+    steady("cuStreamSynchronize 2 719", frames, boxes)
 }
 
 /// Updates by frames on the device, in some of which a call fails if it is made. Returns how often

@@ -51,7 +51,7 @@ pub(crate) struct PairOrder {
     lasted: u32,
     /// Whether frames are recorded, and may turn to no other way.
     in_graph: bool,
-    /// Whether a graph had better take bins: a row was long.
+    /// Whether a graph does without rows: one was long, or memory was refused.
     has_long_row: bool,
 }
 
