@@ -52,8 +52,9 @@
 // Not built: a list that goes on while a few boxes have left, which are searched apart and whose
 // pairs are merged into the others. Boxes that walk leave at about the same time: after the frame
 // in which the first of 10^6 leaves, which ends a list now, one in a thousand has left in 2.3 times
-// as many frames and one in a hundred in 3.7 times. Of the mean frame, 121 us, building takes 34.
-// The search, its pairs and the merge would take some 30 in most frames, so little would be won.
+// as many frames and one in a hundred in 3.7 times. Of the mean frame, 121 us then, building took
+// 34. The search, its pairs and the merge would take some 30 in most frames, so little would be
+// won.
 #pragma once
 #include "block/scan.cuh"
 #include "prepare.cuh"

@@ -49,7 +49,7 @@ macro_rules! common {
             /// # Safety
             ///
             /// The `len` elements at `ptr` must be memory of the stream's device, aligned for `T`.
-            /// This must hold for `'a`, and until all work queued with this slice is done. Nothing
+            /// This must hold for `'a`, and until all work that uses this slice is done. Nothing
             /// else may write the elements meanwhile (nor read them, for a `SliceMut`).
             pub unsafe fn from_raw(ptr: u64, len: usize) -> Self {
                 Self::new(ptr, len, Owner::Unchecked)

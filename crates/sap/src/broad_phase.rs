@@ -466,7 +466,9 @@ impl BroadPhase {
     /// [`BroadPhase::download`] copies them to the host.
     ///
     /// The lists are read on [`BroadPhase::stream`]: work that writes them on another stream must
-    /// be ordered before by an event. They may be overwritten once this returns.
+    /// be ordered before by an event. Once this returns without an error, they may be overwritten
+    /// or freed; after an error, once the stream is done. A last kernel, which reads none of them,
+    /// may still be running.
     ///
     /// ```
     /// use sap::{Aabb, Backend, BroadPhase, Config};

@@ -187,7 +187,7 @@ pub struct Config {
     /// that pool is used instead. It has no effect in WebAssembly without threads.
     pub threads: Option<NonZero<usize>>,
     /// Whether CUDA times its stages. Without it all [`Timings`](crate::Timings) are 0, and a frame
-    /// takes the caller 8 to 36 µs less. It has no effect on the other backends.
+    /// takes the caller up to 36 µs less. It has no effect on the other backends.
     pub timings: bool,
 }
 

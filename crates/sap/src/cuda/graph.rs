@@ -16,14 +16,14 @@ use gpu::{Buffer, Graph, Slice, SliceMut, Stream};
 /// frame for the count of pairs.
 ///
 /// A graph fixes the number of boxes, whether there are filters and worlds, the capacity for pairs,
-/// the plan of cells, and the strategy. Any boxes, filters and worlds give the right pairs;
-/// [`FrameGraph::renew`] adapts the graph to boxes that have become very different. Until then a
-/// launch may take long, for two reasons. The bound of `Auto` on tests is off in a graph. And the
-/// pairs of one box with its partners of greater index are put in order together: a million take
-/// 1.4 ms, ten thousand 15 µs. A graph that is made or renewed while a box, or a few next to each
-/// other, have thousands of such partners sorts its pairs instead. That pays somewhere between ten
-/// and a hundred thousand, and takes longer below; renew it again when no box has so many. Events,
-/// margins, neighbour lists and resting sets belong to updates and are not in a graph.
+/// the plan of cells, and the strategy. Any boxes, filters and worlds give the right pairs, up to
+/// the capacity; [`FrameGraph::renew`] adapts the graph to boxes that have become very different.
+/// Until then a launch may take long, for two reasons. The bound of `Auto` on tests is off in a
+/// graph. And the pairs of one box with its partners of greater index are put in order together: a
+/// million take 1.4 ms, ten thousand 15 µs. A graph that is made or renewed while a box, or a few
+/// next to each other, have thousands of such partners sorts its pairs instead. That pays somewhere
+/// between 10,000 and 100,000, and takes longer below; renew it again when no box has so many.
+/// Events, margins, neighbour lists and resting sets belong to updates and are not in a graph.
 ///
 /// ```
 /// use sap::{Aabb, Config, FrameGraph};
